@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -265,8 +266,19 @@ def test_unknown_names_of_places_and_methods_are_errors() -> None:
         project(np.eye(9), method="umap")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="samples must be at least 1"):
         bridge_projection(rote(WORLD), WORLD, samples=0)
-    with pytest.raises(DataError, match="parts must contain"):
-        margins(rote(WORLD), WORLD, parts=[])
+
+
+@pytest.mark.parametrize("option", ["layers", "places", "parts", "methods"])
+def test_no_probe_gives_a_table_of_nothing(option: str) -> None:
+    taking = [
+        one
+        for one in map(probes.__dict__.get, probes.__all__)
+        if hasattr(one, "holds") and option in inspect.signature(one).parameters
+    ]
+    assert taking
+    for probe in taking:
+        with pytest.raises(ConfigError, match=rf"{option} must not be empty, got \[\]"):
+            probe(rote(WORLD), WORLD, **{option: []})
 
 
 def test_shared_memory_sees_the_second_diagonal() -> None:

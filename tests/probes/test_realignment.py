@@ -148,6 +148,8 @@ def test_what_cannot_be_realigned_is_refused() -> None:
         realignment(model, WORLD, methods=["rigde"])
     with pytest.raises(ConfigError, match="unknown onto 'head'"):
         realignment(model, WORLD, onto="head")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="ridge must be at least 0, got -1"):
+        realignment(model, WORLD, ridge=-1.0)
     paths = Graph(shape="path-star", paths=True).build()
     model = GPTConfig(layers=1, width=8).build(
         vocabulary=len(paths.vocabulary), seeds=[0]

@@ -8,13 +8,14 @@ raises an error (:func:`check_probe`). The factors were measured:
 two.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sized
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import torch
 
+from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.support.limits import check_memory
 from inweights.theory.geometric_memory.spectral import EXACT
@@ -29,6 +30,8 @@ T = TypeVar("T")
 _DRAWS = 2**22
 #: Number of positions of prompts whose states a probe has in memory at once.
 _POSITIONS = 2**14
+#: Options of probes that select what is measured.
+_SELECTIONS = ("layers", "places", "parts", "methods")
 #: Largest number of pairs of nodes that a probe sorts.
 _SORTED = 100_000
 
@@ -127,8 +130,9 @@ def holds(
 
     Raises:
         ConfigError: The decorated probe is called with a model or world that is too
-            large (the message states the memory needed and available), or with a model
-            without a replica axis.
+            large (the message states the memory needed and available), with a model
+            without a replica axis, or with an empty sequence of ``layers``, ``places``,
+            ``parts`` or ``methods``.
         DataError: The decorated probe is called with worlds that do not fit the model.
     """
 
@@ -136,6 +140,7 @@ def holds(
         @torch.no_grad()
         @wraps(probe)
         def refused_first(*given: P.args, **options: P.kwargs) -> T:
+            _refuse_empty(options)
             # An argument that is not a Model fails in the probe itself, by what it
             # lacks.
             if given and isinstance(given[0], Model):
@@ -146,6 +151,16 @@ def holds(
         return refused_first
 
     return mark
+
+
+def _refuse_empty(options: Mapping[str, object]) -> None:
+    """Raise an error for an empty selection, which would give a table without columns."""
+    for name in _SELECTIONS:
+        value = options.get(name)
+        if isinstance(value, Sized) and not len(value):
+            raise ConfigError(
+                f"{name} must not be empty, got {value!r}; leave it out for the default"
+            )
 
 
 def check_probe(

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from inweights.errors import DataError, check_names
+from inweights.errors import ConfigError, DataError, check_names
 from inweights.models.base import Model
 from inweights.probes.alignment import passed_bridge
 from inweights.probes.interventions.contrasts import last_logits
@@ -60,8 +60,8 @@ def realignment(
             which it is applied; ``true`` uses the right bridge, which gives an upper
             bound.
         layers: Names of the layers in which the state is replaced, among
-            ``model.decodable``; by default, or if empty, all layers except the first
-            and the last. If the model has no other layers, the table is empty.
+            ``model.decodable``; by default all layers except the first and the
+            last. If the model has no other layers, the table is empty.
         ridge: Penalty of the map of the method ``ridge``, at least 0, as a multiple of
             the mean square of the map's inputs times their number. Other methods ignore
             it.
@@ -78,8 +78,9 @@ def realignment(
 
     Raises:
         ConfigError: A method, ``onto`` or a layer is unknown, a layer cannot be
-            decoded, the model has no replica axis or cannot read prompts of this
-            length, or the probe would need more memory than is available.
+            decoded, ``ridge`` is negative, ``layers`` or ``methods`` is empty, the
+            model has no replica axis or cannot read prompts of this length, or the
+            probe would need more memory than is available.
         DataError: The world has no first hops, a query is not of the form ``(e1, r1,
             r2)`` with a first hop ``(e1, r1)``, or the worlds do not fit the model.
 
@@ -93,6 +94,8 @@ def realignment(
     """
     check_names("method", methods, METHODS)
     check_names("onto", [onto], ("embedding", "layer"))
+    if not ridge >= 0:
+        raise ConfigError(f"ridge must be at least 0, got {ridge}")
     each = as_worlds(worlds, model)
     rows: list[dict[str, object]] = []
     for role in each[0].queries.role_names:
