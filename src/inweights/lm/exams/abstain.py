@@ -79,7 +79,7 @@ def read_unanswerable(
     Args:
         folder: Data set that ``inweights augment`` wrote.
         chat: Whether prompts are worded as a user's turn in a chat, if the data set
-            contains them in this form; by default not.
+            contains them in this form; by default False.
         most: Maximum number of questions of each kind, at least 1; by default 50.
         seed: Root seed of the random choice of questions; by default 0.
 

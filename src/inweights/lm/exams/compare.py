@@ -125,7 +125,7 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
         of questions whose right answer has rank 1; ``reciprocal``, 1 divided by the
         rank of the right answer; ``chance``, the accuracy of random choice;
         ``probability`` of the right answer; and ``share``, its probability relative to
-        that of all candidates.
+        the sum over all candidates.
 
     Example:
         >>> row = {"role": "skip", "hit": True, "reciprocal": 1.0, "chance": 0.5,

@@ -54,8 +54,8 @@ class Endpoint:
         tokens: Maximum number of tokens of an answer, at least 1; by default 24.
 
     Raises:
-        ConfigError: The address does not begin with ``http://`` or ``https://``, or a
-            number is below 1.
+        ConfigError: The address does not begin with ``http://`` or ``https://``, or
+            ``at_once`` or ``tokens`` is below 1.
 
     Example:
         >>> Endpoint("http://localhost:8080/v1", "small").body("Rome is in")["messages"][1]

@@ -39,8 +39,8 @@ class Question:
             also counted as right if the model answers in its own words.
         chain: Id of the composition to which the question belongs; its own id for a
             composition; empty if there is none.
-        steps: For a composition, the prompt of its first hop, and that of its second
-            hop with ``{bridge}`` in place of the bridge entity; otherwise empty.
+        steps: For a composition, the prompt of its first hop, and the prompt of its
+            second hop with ``{bridge}`` in place of the bridge entity. Otherwise empty.
         bridge: For a composition, its bridge entity, if it is known; otherwise empty.
         stated: Whether a training text states the answer directly.
         itself: Whether the answer is the subject of the question.

@@ -1,8 +1,8 @@
 """Read the hidden states of a pretrained model by layer, and compare them.
 
-:func:`hidden_states` reads those of texts, :func:`named_states` those of names (for the
-probes of :mod:`inweights.probes.geometry`), and :func:`resemblance_by_layer` compares
-those of pairs of texts.
+:func:`hidden_states` reads the states of texts, and :func:`named_states` the states of
+names (for the probes of :mod:`inweights.probes.geometry`). :func:`resemblance_by_layer`
+compares the states of pairs of texts.
 """
 
 from collections import defaultdict

@@ -93,8 +93,8 @@ class LanguageModel:
             Path of the folder.
 
         Raises:
-            DataError: The folder exists, or cannot be written. Other errors of the
-                library of the tokenizer are passed on.
+            DataError: The folder exists, or cannot be written.
+            Exception: The library of the tokenizer raises another error.
         """
         with new_folder(folder) as work:
             self.write(work)
@@ -108,9 +108,9 @@ class LanguageModel:
                 file, nothing is written.
 
         Raises:
-            OSError: A configuration file cannot be written. Errors of the libraries are
-                passed on: ``SafetensorError`` for weights, ``Exception`` for the
-                tokenizer.
+            OSError: A configuration file cannot be written.
+            SafetensorError: The weights cannot be written.
+            Exception: The tokenizer cannot be written.
         """
         self.model.save_pretrained(work)
         self.tokenizer.save_pretrained(work)
@@ -220,7 +220,7 @@ def readable(folder: Path) -> None:
     """Give the weight files in a folder the folder's read and write permissions.
 
     Args:
-        folder: Folder with safetensors files, at any depth. An OSError is passed on.
+        folder: Folder with safetensors files, at any depth.
     """
     for weights in folder.rglob("*.safetensors"):
         weights.chmod(folder.stat().st_mode & 0o666)

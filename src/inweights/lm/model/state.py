@@ -52,7 +52,7 @@ def unflatten(tensors: Sequence[Tensor], values: Tensor) -> None:
         values: Vector with the numbers of all tensors, in the same order.
 
     Raises:
-        RuntimeError: The numbers of elements differ.
+        RuntimeError: The length of ``values`` is not the total number of elements.
 
     Example:
         >>> table = torch.zeros(2, 1)
@@ -96,7 +96,7 @@ def restore(optimizer: Any, trained: list[Tensor], saved: dict[str, Tensor]) -> 
         saved: Result of :func:`moments`.
 
     Raises:
-        RuntimeError: The numbers of elements differ.
+        RuntimeError: ``saved`` belongs to weights with other numbers of elements.
     """
     for parameter in trained:
         state = optimizer.state[parameter]

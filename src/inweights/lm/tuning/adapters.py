@@ -43,7 +43,8 @@ def adapted(
 
     Raises:
         ConfigError: The method is ``lora`` and ``peft`` is not installed, or ``seed``
-            is not an integer from 0 to 2^63 - 1. Errors of ``peft`` are passed on.
+            is not an integer from 0 to 2^63 - 1.
+        Exception: ``peft`` raises an error, for example about ``where``.
     """
     # peft freezes all weights but its own, and does not restore them.
     wanted = [p.requires_grad for p in model.parameters()]

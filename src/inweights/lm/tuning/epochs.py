@@ -126,7 +126,8 @@ def score_epochs(
         every: Seconds between two checks for new epochs of a running training; by
             default 2.
         device: Torch device of the model; by default ``cpu``.
-        dtype: Data type of the weights; by default (empty) that of the training.
+        dtype: Data type of the weights; by default (empty) the data type with which the
+            model is trained.
         download: Whether a model may be downloaded from the Hugging Face hub; by
             default False.
         progress: Called with a count, its total and a description; ``None`` disables

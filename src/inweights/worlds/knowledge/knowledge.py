@@ -180,7 +180,7 @@ def read_knowledge(
         wide: Whether the first column (or the column that ``columns`` names) contains
             subjects and each further column is a relation; empty cells are left out.
         labels: File of ids and labels (:func:`.read_labels`); ids in the facts are
-            replaced by their labels. Empty for none.
+            replaced by their labels. If empty, ids are not replaced.
 
     Returns:
         The facts in the order of the source, without repetitions, and with remarks on

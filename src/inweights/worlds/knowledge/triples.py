@@ -49,10 +49,10 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             ``composition``, ``chain``, ``reversal``, ``implication``, ``unstated``.
         query: Query for a database, if the path is the URL of one.
         download: Whether a data set of the hub, named by the path, may be downloaded.
-        header: ``yes`` or ``no``: whether the first row is a header. Empty: inferred
-            from the rows, with an error if it is unclear.
-        columns: Columns of subject, relation and object by name or number, separated by
-            commas. Empty: inferred from header or values.
+        header: ``yes`` or ``no``: whether the first row is a header. If empty, this is
+            inferred from the rows, with an error if it is unclear.
+        columns: Columns of subject, relation and object by name or by number from 1,
+            separated by commas. If empty, they are inferred from header or values.
         wide: Whether the first column has subjects, and each other one is a relation.
         labels: File of ids and labels; ids in the facts are replaced by their labels.
 
@@ -135,11 +135,11 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
 
     def build(self, seed: int = 0) -> World:
-        """Read the facts from :attr:`path`, and build the world; the seed selects identities.
+        """Read the facts and build the world; the seed only affects a fraction of identities.
 
         Raises:
             DataError: :attr:`path` is empty, or the source is missing or damaged.
-            ConfigError: The settings do not fit the source, ``identity`` names an
+            ConfigError: A setting does not apply to the source, ``identity`` names an
                 unknown relation or level, or the seed is not from 0 to 2**63 - 1.
         """
         if not self.path:
@@ -163,7 +163,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
         Args:
             facts: The facts, as :meth:`read` returns them.
-            seed: Root seed; it only affects which bridges get an identity.
+            seed: Root seed; it only affects identities that are given as a fraction.
 
         Raises:
             ConfigError: ``identity`` names an unknown relation or level, or is a number

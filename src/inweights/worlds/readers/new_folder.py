@@ -29,7 +29,8 @@ _LOCK = "lock"
 def new_folder(target: str | Path) -> Iterator[Path]:
     """Yield an empty folder that becomes ``target`` if the block ends without an error.
 
-    After an error, the folder is removed and ``target`` is not created.
+    If the block raises an exception, the folder is removed, ``target`` is not created,
+    and the exception propagates, except for those that become a ``DataError``.
 
     Args:
         target: Path of a folder that does not exist; missing parent folders are
@@ -40,8 +41,7 @@ def new_folder(target: str | Path) -> Iterator[Path]:
 
     Raises:
         DataError: ``target`` already exists or cannot be written; or the block raised
-            an ``OSError`` or an error of polars or safetensors. Other errors of the
-            block are passed on.
+            an ``OSError`` or an error of polars or safetensors.
     """
     from filelock import FileLock  # not needed to read a world
 
@@ -92,7 +92,8 @@ def reason(error: Exception) -> str:
     """Return the first line of an error's message; if it is empty, the name of the error's class.
 
     Args:
-        error: The error; the text of an ``OSError`` is that of the system.
+        error: The error. For an ``OSError``, the message of the operating system is
+            returned, without the number and the path.
     """
     lines = str(getattr(error, "strerror", None) or error).splitlines()
     return lines[0] if lines else type(error).__name__

@@ -67,12 +67,12 @@ def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
 
     Args:
         path: The file.
-        kind: Format by rdflib's name, a value of :data:`FORMATS` such as ``turtle``; by
-            default (empty), the format of the file's extension.
+        kind: Name of the format in rdflib, a value of :data:`FORMATS` such as
+            ``turtle``; by default (empty), the format of the file's extension.
 
     Yields:
         The number of each fact, from 1, and the fact. Values in languages other than
-        English are counted, but left out.
+        English are left out, but have a number.
 
     Raises:
         ConfigError: ``rdflib`` is not installed.

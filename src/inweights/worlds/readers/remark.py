@@ -18,7 +18,7 @@ class Remark(msgspec.Struct, frozen=True):
             of :data:`inweights.worlds.knowledge.checks.values.KINDS`.
         lines: Lines of the file to which the remark refers; for a pair of relations,
             the lines of an example.
-        text: The remark in words.
+        text: Text of the remark.
         sure: Whether the reader had no alternative, as with a column named ``subject``.
             Of the remarks on how a file was read, only those that are not sure
             (guesses) are printed.

@@ -65,10 +65,11 @@ class Graph(Config, tag_field="kind", tag="graph"):
         file: File of edges: a table of two columns, ``.graphml`` and other formats of
             networkx, or plain text with lines ``u=v``
             (:func:`inweights.worlds.read_edges`). It is read when the world is built.
-        header: ``yes`` or ``no``: whether the first row of :attr:`file` is a header.
-            Empty: inferred from the rows, with an error if it is unclear.
+        header: ``yes`` or ``no``: whether the first row of :attr:`file` is a header. If
+            empty, this is inferred from the rows, with an error if it is unclear.
         ends: The two columns of :attr:`file` with the ends of an edge, by name or
-            number from 1, separated by a comma. Empty: inferred from the header.
+            number from 1, separated by a comma. If empty, they are inferred from the
+            header.
         links: Pairs of labels, for the shape ``edges``.
         lone: Labels of nodes without edges, for the shape ``edges``.
         edges: Directions that are trained: ``forward``, ``backward`` or ``both``.

@@ -30,7 +30,7 @@ def graph_facts(path: Path, remarks: list[Remark]) -> Iterator[tuple[int, Fact]]
 
     Raises:
         DataError: The file is missing or damaged, or an edge has no relation.
-        KeyError: The extension of the file is not that of a format of graphs.
+        KeyError: The extension of the file is unknown.
     """
     graph = read_graph(path)
     called = {}

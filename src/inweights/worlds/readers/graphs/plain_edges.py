@@ -19,8 +19,8 @@ from inweights.worlds.readers.graphs.edge_list import EdgeList
 def is_plain(text: str) -> bool:
     """Return whether a text consists of lines ``u=v``, judged by its first line.
 
-    That is the first line that is neither blank nor a comment; it must contain ``=``
-    and no tab. The result is True for a text without such a line.
+    Blank lines and comments are ignored. The first other line must contain ``=`` and no
+    tab. If there is no other line, the result is True.
 
     Args:
         text: Content of the file.

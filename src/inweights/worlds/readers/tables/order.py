@@ -52,7 +52,7 @@ def order_of(
 
     Returns:
         The order, or the reason why it cannot be determined. If rows have different
-        numbers of cells, the usual order is returned.
+        numbers of cells, the order is that of ``needed``.
 
     Example:
         >>> facts = ("subject", "relation", "object")
