@@ -13,7 +13,7 @@ from inweights.worlds.readers.tables.parquet import read_parquet
 
 
 def read_table(path: str | Path) -> pl.DataFrame:
-    """Read a JSONL or Parquet file as one table.
+    """Read a JSONL, JSON or Parquet file as one table.
 
     Args:
         path: Path of the file, which ends in ``.jsonl``, ``.ndjson``, ``.json`` (a list

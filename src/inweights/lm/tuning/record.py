@@ -45,8 +45,8 @@ class LossTable:
         Args:
             row: Numbers by column: ``stage``; ``step``, the number of the update over
                 all stages, from 1; ``loss`` in nats per token; and, if
-                :attr:`FineTune.until` is set, ``new`` and ``known``, the numbers of
-                examples in total and of known ones.
+                :attr:`FineTune.until` is set, ``new``, the number of all examples, and
+                ``known``, the number of known examples.
         """
         self._rows.append(row)
 

@@ -101,8 +101,8 @@ def read_analogies(
     Raises:
         ConfigError: The limit is negative.
         DataError: The file is missing, has a different header or no rows, or a line has
-            a blank, missing or overlong cell, an unknown relation, or a subject that an
-            earlier line has; the message states the line.
+            a blank, missing or overlong cell, an unknown relation, or a subject that
+            occurs before; the message states the line.
 
     Example:
         >>> rows = read_analogies()

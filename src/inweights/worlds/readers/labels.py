@@ -91,8 +91,8 @@ class Labels:
     def replaced(self, triple: tuple[str, str, str]) -> tuple[str, str, str]:
         """Replace the ids in a triple by their labels; names without a label are unchanged.
 
-        An address counts as the id at its end, such as
-        ``http://www.wikidata.org/entity/Q142``.
+        An address, such as ``http://www.wikidata.org/entity/Q142``, is treated like the
+        id at its end.
 
         Args:
             triple: Subject, relation and object.

@@ -115,10 +115,11 @@ def mquake_facts(
 ) -> list[Fact]:
     """Return the facts of a case of MQuAKE, before or after its edit.
 
-    The keys that are read are ``triples_labeled`` (``new_triples_labeled``) of
-    ``orig``, or ``orig_triples_labeled`` (``new_triples_labeled``) at the top level in
-    flat copies of the set; and ``cloze`` and ``answer_alias`` of ``single_hops``
-    (``new_single_hops``). Names in brackets are those after the edit.
+    Before the edit, the keys that are read are ``triples_labeled`` of ``orig`` (or
+    ``orig_triples_labeled`` at the top level in flat copies of the set), and ``cloze``
+    and ``answer_alias`` of ``single_hops``. After the edit, they are
+    ``new_triples_labeled`` of ``orig`` (or at the top level), and the same two keys of
+    ``new_single_hops``.
 
     Args:
         record: The case.

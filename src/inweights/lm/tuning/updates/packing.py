@@ -52,7 +52,7 @@ class PackedRows:
         places: Position of each token in its example, from 0, ``[1, S]``.
         table: Index in the sequence of each token of each example, ``[B, T]``; 0 for
             padding.
-        first: Index of each token of the sequence in the flattened ``table``, where it
+        first: Index in the flattened ``table`` at which each token of the sequence
             occurs first, ``[S]``.
         learnt: Index in the sequence of the token before each trained token, ``[L]``.
         targets: Token ids of the trained tokens, example by example, ``[L]``.
