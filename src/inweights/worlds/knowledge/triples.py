@@ -96,10 +96,8 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         for kind in self.kinds:
             if kind not in KINDS:
                 raise unknown_name("kind of question", kind, (*KINDS, "all"))
-        if (
-            not isinstance(self.identity, tuple)
-            and not 0.0 <= float(self.identity) <= 1.0
-        ):
+        share = 0.0 if isinstance(self.identity, tuple) else float(self.identity)
+        if not 0.0 <= share <= 1.0:
             raise ConfigError(
                 "triples: identity must be a fraction from 0 to 1, or names of relations, got "
                 f"{self.identity}"
@@ -241,6 +239,9 @@ def identities_of(facts: Knowledge) -> Bools:
 
 def two_step_questions(facts: Knowledge) -> int:
     """Return the number of distinct prompts that chain two facts, neither of them an identity.
+
+    Args:
+        facts: The facts, as :func:`read_knowledge` returns them.
 
     Example:
         >>> two_step_questions(read_knowledge("@people"))

@@ -176,7 +176,11 @@ def check_memory_of(config: ShapeConfig) -> None:
 
 
 def cycle(nodes: int) -> EdgeList:
-    """Return a ring of ``nodes`` nodes (at least 3): edges ``0 → 1``, ``1 → 2``, …, back to 0."""
+    """Return a ring of nodes: edges ``0 → 1``, ``1 → 2``, …, and from the last node to 0.
+
+    Args:
+        nodes: Number of nodes, at least 3.
+    """
     return _edge_list((i, (i + 1) % nodes) for i in range(nodes))
 
 

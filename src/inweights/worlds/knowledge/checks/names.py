@@ -57,6 +57,9 @@ def is_literal(name: str) -> bool:
     A number may have a sign, a per cent sign, or one of the currency signs €, $, £ and
     ¥.
 
+    Args:
+        name: A name or value from a file.
+
     Example:
         >>> [is_literal(name) for name in ("1952-03-11", "1,200.50", "12 %", "3 kg", "A1")]
         [True, True, True, False, False]

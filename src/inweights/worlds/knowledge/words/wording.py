@@ -120,7 +120,7 @@ class Wording(Config):
         )
 
     def sense(self, relation: str) -> Sense:
-        """Return a relation's noun and verb, one of which may be empty, from its phrase or name."""
+        """Return the noun and verb phrase of a relation, from :attr:`phrases` or else its name."""
         if relation in self.phrases:
             return Sense(self.phrases[relation], "")
         return sense(relation)
