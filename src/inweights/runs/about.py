@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class About(msgspec.Struct):
-    """Options of a run, as its folder records them.
+    """Overrides, plugins and duration of a run, as its folder records them.
 
     Attributes:
-        overrides: Settings that were changed, as ``name=value``.
+        overrides: Settings that the user overrode, each in the form ``name=value``.
         plugins: Import names of the plugins that were loaded.
         seconds: Wall-clock duration of the run, in seconds.
     """
@@ -72,15 +72,15 @@ def remembered(folder: RunFolder) -> tuple[str, ...]:
 
 
 def when(folder: RunFolder) -> str:
-    """Return the time at which a run was started, in local time, as ``2024-05-31 14:02``.
+    """Return the time at which a run was started, in local time, such as ``2024-05-31 14:02``.
 
     Args:
         folder: Folder of a run, complete or not.
 
     Returns:
-        The time to the minute, as text; an empty string if there is no such run. For a
-        resumed run, it is the time of the last start. It does not change if a complete
-        run is judged and drawn again.
+        The time to the minute, as a string; an empty string if there is no such run.
+        For a resumed run, it is the time of the last start. Judging and drawing a
+        complete run again does not change it.
 
     Example:
         >>> from inweights.runs import RunStore
@@ -99,7 +99,7 @@ def written(seeds: Sequence[Any]) -> str:
     """Return seeds as text, in the form that the command line accepts.
 
     Args:
-        seeds: Root seeds, in order.
+        seeds: Root seeds, in the order in which they are written.
 
     Returns:
         ``first..last`` for two or more consecutive increasing integers; otherwise the

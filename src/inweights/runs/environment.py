@@ -25,24 +25,26 @@ def environment(commits: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a record of this process's software and machine: versions, commits and processor.
 
     The record contains no user names, host names or paths. It describes torch and
-    libraries of linear algebra only if this process has loaded them; nothing is
-    imported for this purpose.
+    linear-algebra libraries only if this process has loaded them; nothing is imported
+    for this purpose.
 
     Args:
-        commits: Commits to record, in the form that :func:`repositories` returns; by
-            default the result of that function. An empty mapping records none.
+        commits: Commits to record, in the form that :func:`repositories` returns. With
+            ``None``, the default, that function is called. With an empty mapping, no
+            commits are recorded.
 
     Returns:
-        Dictionary of JSON values with the keys ``python`` (version); ``packages``
-        (versions by name of the library and of the installed packages that it needs,
-        directly or indirectly); ``repositories`` (commits); ``system`` (such as
-        ``Linux``); ``machine`` (architecture, such as ``x86_64``); ``processor`` (its
-        name, or the architecture if the system has no name for it); ``cores`` (number
-        of logical cores, 0 if unknown); ``blas``, a list with the ``library``,
-        ``version``, ``kernel`` and number of ``threads`` of each loaded library of
-        linear algebra or of threads; and ``torch``, a dictionary with its instruction
-        set (``instructions``), number of ``threads`` and linear algebra (``blas``),
-        which is empty if torch is not loaded.
+        Dictionary of JSON values with the keys ``python`` (version); ``packages`` (a
+        dictionary from name to version, of the library and of the installed packages on
+        which it depends, directly or indirectly); ``repositories`` (``commits``, or the
+        result of :func:`repositories`); ``system`` (such as ``Linux``); ``machine``
+        (architecture, such as ``x86_64``); ``processor`` (its name, or the architecture
+        if the system has no name for it); ``cores`` (number of logical cores, 0 if
+        unknown); ``blas``, a list with the ``library``, ``version``, ``kernel`` and
+        number of ``threads`` of each loaded linear-algebra or OpenMP library; and
+        ``torch``, a dictionary with the CPU instruction set that torch uses
+        (``instructions``), its number of ``threads`` and the name of its linear-algebra
+        library (``blas``). This dictionary is empty if torch is not loaded.
 
     Example:
         >>> sorted(environment({}))[:4]
@@ -75,7 +77,7 @@ def version_of(package: str) -> str:
     """Return the installed version of a package, or ``not installed``.
 
     Args:
-        package: Name of the distribution, as ``pip`` accepts it.
+        package: Name under which ``pip`` installs the package.
 
     Example:
         >>> version_of("no-such-package")
@@ -118,11 +120,12 @@ def file_at(commit: str, path: Path) -> bytes | None:
             its folder must.
 
     Returns:
-        The content of the file; ``None`` without git, outside a repository, if git
-        takes longer than five seconds, if ``commit`` has a different form, or if the
-        commit does not contain the file. The file should be text: bytes that are not
-        text in the encoding of the system (usually UTF-8) are replaced, and all line
-        ends become line feeds.
+        The content of the file. ``None`` if git is not installed or takes longer than
+        five seconds, if the folder does not exist or is outside a repository, if
+        ``commit`` has a different form, or if the commit does not contain the file.
+        Only text files are returned unchanged: bytes that cannot be decoded in the
+        encoding of the system (usually UTF-8) are replaced, and all line endings become
+        line feeds.
 
     Example:
         >>> file_at("not-a-commit", Path("README.md")) is None

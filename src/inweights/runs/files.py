@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def hash_of(path: Path) -> str:
-    """Return the SHA-256 of a file, as hexadecimal digits.
+    """Return the SHA-256 hash of a file, as 64 hexadecimal digits.
 
     Args:
         path: A regular file.
@@ -54,7 +54,8 @@ def write_json(path: Path, value: Any) -> None:
     """Write a value as a JSON file, completely or not at all.
 
     Args:
-        path: The file. An existing file is replaced, and missing folders are created.
+        path: Path of the file. An existing file is replaced, and missing parent folders
+            are created.
         value: Any value that msgspec encodes. Keys are sorted, and the text is
             indented. NaN and infinite numbers become ``null``.
 
@@ -80,11 +81,11 @@ def read_json(path: Path, kind: type[T]) -> T:
     """Read a JSON file and check its type.
 
     Args:
-        path: The file; a link is an error.
+        path: Path of the file, which must not be a symbolic link.
         kind: Expected type, such as ``dict[str, int]`` or a ``msgspec.Struct``.
 
     Returns:
-        The decoded value, of the type ``kind``.
+        The decoded value, an instance of ``kind``.
 
     Raises:
         FolderError: The file is a link, is missing, cannot be read, is not valid JSON,
@@ -101,7 +102,8 @@ def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
     """Write tables as a folder of Parquet files, all of them or none.
 
     Args:
-        folder: The folder; an existing folder is replaced with all of its files.
+        folder: Path of the folder. An existing folder is replaced, and all files in it
+            are removed. Missing parent folders are created.
         tables: Tables by name; the file of a table is ``NAME.parquet``.
 
     Raises:
@@ -128,11 +130,12 @@ def read_tables(folder: Path) -> dict[str, pl.DataFrame]:
     """Read a folder of Parquet files.
 
     Args:
-        folder: The folder; it and its files must not be links.
+        folder: Path of the folder. Neither the folder nor a file in it may be a
+            symbolic link.
 
     Returns:
-        Tables by the name of their file without ``.parquet``, in alphabetical order;
-        empty if the folder does not exist. Files with other suffixes are ignored.
+        Tables by file name without ``.parquet``, in alphabetical order. The dictionary
+        is empty if the folder does not exist. Files with other suffixes are ignored.
 
     Raises:
         FolderError: The folder or a file is a link, or a file cannot be read.

@@ -17,9 +17,9 @@ Only one process at a time works on a run: it holds a lock, a file in ``.locks``
 root of the store, which is never renamed or removed together with run folders. The
 system releases the lock when the process ends, for any reason.
 
-A run may come from another machine. Its manifest lists every file in the folder, and no
-file outside. Links raise an error, even when something is removed. Only the root of the
-store may be a link.
+A run may have been copied from another machine. The manifest lists every file in the
+run's folder, and no file outside it. Links raise an error, even when something is
+removed. Only the root of the store may be a link.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class RunFolder(StoredRun):
         """Finish an interrupted publication, and remove folders that are no longer needed.
 
         The method waits for the run's lock. If there is no complete run, a ``.work`` or
-        ``.old`` folder takes its place, provided that all files agree with the folder's
+        ``.old`` folder takes its place, provided that all of its files match its
         manifest. Finished parts of an interrupted run are kept.
 
         Raises:
@@ -129,9 +129,9 @@ class RunFolder(StoredRun):
             ``config.json``.
 
         Raises:
-            FolderError: There is a link in the folder.
+            FolderError: The folder contains a link.
             WriteError: The folder cannot be written.
-            TypeError: JSON cannot store a value of the config.
+            TypeError: A value of the config cannot be stored as JSON.
         """
         with explained_writes(self.work):
             self.work.mkdir(parents=True, exist_ok=True)
@@ -151,7 +151,7 @@ class RunFolder(StoredRun):
             The folder :attr:`work`, ``<hash>.work``, without the manifest.
 
         Raises:
-            FolderError: There is a link in the run.
+            FolderError: The folder of the complete run contains a link.
             WriteError: There is no complete run, or the folder cannot be written.
         """
         with explained_writes(self.work):
@@ -201,7 +201,7 @@ class RunFolder(StoredRun):
         Raises:
             RunError: The folder was removed or replaced in the meantime, or neither
                 :meth:`begin` nor :meth:`reopen` was called on this object.
-            FolderError: There is a link in the folder or on the run's path.
+            FolderError: The folder in progress or the run's path contains a link.
             WriteError: A file cannot be read, written, renamed or removed.
 
         Example:

@@ -77,7 +77,7 @@ def files_of(path: Path) -> list[str]:
         folder does not exist.
 
     Raises:
-        FolderError: There is a link in the folder. The folder itself may be a link.
+        FolderError: The folder contains a link. (The folder itself may be a link.)
 
     Example:
         >>> import tempfile
@@ -90,9 +90,10 @@ def files_of(path: Path) -> list[str]:
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether no file of a complete run is missing, changed, added, a link or unreadable.
+    """Return whether a folder contains a complete run whose files all match its manifest.
 
-    All files are read.
+    All files are read. The result is false if a file is missing, was changed, was
+    added, is a link or cannot be read.
 
     Args:
         path: The folder; it need not exist.

@@ -34,7 +34,8 @@ class RunStore:
     damaged ones. The runs that were started last come first.
 
     Args:
-        root: The folder, which need not exist; by default :func:`default_root`.
+        root: Path of the folder, which need not exist. ``None`` (the default) means
+            :func:`default_root`.
 
     Attributes:
         root: The folder.
@@ -50,7 +51,8 @@ class RunStore:
         """Store the root; nothing is read or created.
 
         Args:
-            root: The folder, which need not exist; by default :func:`default_root`.
+            root: Path of the folder, which need not exist. ``None`` (the default) means
+                :func:`default_root`.
         """
         self.root = default_root() if root is None else Path(root)
 
@@ -65,10 +67,10 @@ class RunStore:
             config: Config of the run, as values that JSON can store.
 
         Raises:
-            FolderError: There is an interrupted publication, and the run's path
-                contains a link.
+            FolderError: An interrupted publication has to be finished, and the run's
+                path contains a link.
             WriteError: An interrupted publication cannot be finished.
-            TypeError: JSON cannot store a value of the config.
+            TypeError: A value of the config cannot be stored as JSON.
         """
         folder = RunFolder(self.root, f"{name}/{digest(config)}", config)
         folder.settle()

@@ -107,17 +107,17 @@ class StoredRun:
 
     @property
     def claims(self) -> list[str]:
-        """Short names (the last parts of the names) of the claims to which the run is restricted.
+        """Short names (last parts of full names) of the claims to which the run is restricted.
 
-        A run that adds seeds for some claims is restricted to them. For other runs,
-        which judge all claims of their recipe, the list is empty.
+        A run that adds seeds for some claims only is restricted to these claims. For
+        other runs, which judge all claims of their recipe, the list is empty.
         """
         claims = self.config.get("claims")
         return list(map(str, claims)) if isinstance(claims, list) else []
 
     @property
     def leftovers(self) -> bool:
-        """Whether a folder of a run in progress or of a replaced run exists, in use or left behind.
+        """Whether there is a folder of a run in progress or of a replaced run, used or left behind.
 
         The folders are :attr:`work`, ``<hash>.work``, and :attr:`old`, ``<hash>.old``.
         """
@@ -127,13 +127,15 @@ class StoredRun:
     def held(self, waiting: Callable[[], None] | None = None) -> Iterator[None]:
         """Return a context manager that holds the run's lock, after waiting until it is free.
 
-        The lock is in the file ``.locks/<hash>.lock`` of the store. A block may be
-        nested in a block of the same object and thread. Other objects for the same run
-        wait, also in the same process. The ``with`` statement binds no value.
+        The lock is in the file ``.locks/<hash>.lock`` of the store. ``with`` blocks of
+        the same object may be nested within one thread. A block of another object for
+        the same run waits, even in the same process. The ``with`` statement binds no
+        value.
 
         Args:
             waiting: Function without arguments that is called once before waiting, if
-                the lock is not free; ``None`` (the default) calls nothing.
+                the lock is not free; with ``None`` (the default), no function is
+                called.
 
         Raises:
             FolderError: The run's path contains a link.

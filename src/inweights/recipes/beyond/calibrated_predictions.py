@@ -1,4 +1,4 @@
-"""Our experiment: are predicted probabilities right for families of worlds not used in the fit?
+"""Our experiment: are predicted probabilities correct for families of worlds outside the fit?
 
 The figures show the error of predicted probabilities and of simpler predictors, and a
 reliability diagram.
@@ -35,8 +35,8 @@ class Settings(iw.Config):
         n: Number ``N`` of subjects of the two-hop worlds of permuted maps, at least 2.
         complexity: Complexity ``C`` (number of objects per subject) of the family
             ``complex``, from 1 to ``n``.
-        families: Number of families that are used, the first ones of :meth:`worlds`; 0
-            for all 16.
+        families: Number of families to use, from the first of :meth:`worlds`; 0 for all
+            16.
         replicas: Number of replicas of each model that are trained on each world.
         share: Factor by which the numbers of updates of ``predict --by training`` are
             multiplied, above 0; by default 1.
@@ -50,13 +50,13 @@ class Settings(iw.Config):
     share: float = 1.0
 
     def worlds(self) -> dict[str, experiments.WorldConfig]:
-        """Return the config of a world of every family, by the name of the family.
+        """Return the config of one world per family, by the name of the family.
 
         Returns:
-            The first :attr:`families` of 16 worlds (all with 0). 14 worlds of random
-            facts change the config :attr:`drawn` in one or more respects. ``permuted``
-            and ``complex`` are two-hop worlds of permuted maps with 1 and
-            :attr:`complexity` objects per subject.
+            The first :attr:`families` of 16 worlds, or all of them if :attr:`families`
+            is 0. For 14 families of random facts, the config :attr:`drawn` is changed
+            in one or more fields. ``permuted`` and ``complex`` are two-hop worlds of
+            permuted maps with 1 and :attr:`complexity` objects per subject.
 
         Raises:
             ConfigError: ``n`` or ``complexity`` is out of range, or a change of
@@ -100,7 +100,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan the trainings of both models on every world, and the features for predictions.
+    """Plan the training of both models on every world, and the features for predictions.
 
     Args:
         settings: The recipe's settings, such as ``drawn``, ``n`` and ``complexity``;

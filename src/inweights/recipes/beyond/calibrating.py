@@ -1,9 +1,9 @@
 """Compute tables that compare predicted probabilities with trained models.
 
 :mod:`~.calibrated_predictions` uses them. Its claims are about the fit ``pilot``, which
-was made on worlds of other seeds before the claims were judged. The fit that comes with
-the package was made on the judged worlds, by ``tests/house/calibration.py`` of the
-repository.
+was fitted on worlds with other seeds before the claims were judged. The fit that comes
+with the package was fitted on the judged worlds, by ``tests/house/calibration.py`` of
+the repository.
 """
 
 import polars as pl
@@ -153,9 +153,9 @@ def judged(
 
     Args:
         known: Fits, each without one family
-            (:func:`~inweights.theory.prediction.calibration.fitted.calibration`). The
-            fit without the family of a query predicts it; for an unknown family, the
-            fit to all.
+            (:func:`~inweights.theory.prediction.calibration.fitted.calibration`). A
+            query is predicted by the fit that leaves out its family. If there is none
+            for the family, the fit to all families is used.
         queries: A row per query and model, from :func:`joined_queries`.
 
     Returns:

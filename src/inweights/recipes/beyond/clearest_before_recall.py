@@ -27,8 +27,8 @@ class Settings(iw.Config):
             ``irregular``.
         architectures: Names of architectures, some of ``TinyGPT``, ``TinySSM`` and
             ``TinyNN``.
-        most: Largest number of updates of a training, at least 0; 0 means the paper's
-            number.
+        most: Largest number of updates of a training run, at least 0. With 0, the
+            paper's number is used.
         every: Number of steps between two measurements, at least 1.
     """
 
@@ -39,20 +39,23 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan trainings on edges with the settings of the paper's code, with frequent measurements.
+    """Plan training runs on edges with the settings of the paper's code and frequent measurements.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``architectures`` and
             ``most``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN), and ``condition`` (the
-        code's: the settings of the paper's code); the measures ``correlation``
-        (:func:`inweights.probes.hop_correlation` with ``draws=1``; during training) and
-        ``recall`` (:func:`inweights.probes.graph_recall`; during training). The label
-        values listed here apply to the default settings. Both are measured every
-        ``every`` steps.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
+          ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN), and ``condition`` (the
+          code's: the settings of the paper's code).
+        - Measures: ``correlation`` (:func:`inweights.probes.hop_correlation` with
+          ``draws=1``; during training) and ``recall``
+          (:func:`inweights.probes.graph_recall`; during training).
+
+        Both are measured every ``every`` steps.
 
     Raises:
         ConfigError: A name in ``architectures`` is unknown, or ``most`` or ``every`` is
@@ -86,15 +89,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             the columns ``graph, architecture, condition, seed, step``. The labels are
             ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyGPT;
             TinySSM: a Mamba; TinyNN), and ``condition`` (``the code's``: trained as in
-            the paper's code).
+            the paper's code). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``times``: a row per run: the lowest Spearman's ρ of cosine and hops
-          (``best``), its step (``when``), the ``recall`` at that step, the ``first``
-          step of full recall (one more than the last step if there is none), the
-          ``last`` ρ, ``ahead`` (``when`` minus ``first``) and ``faded`` (``last`` minus
-          ``best``). Columns: ``graph, architecture, seed, best, when, recall, first,
-          last, ahead, faded``.
+          (``best``), the step at which it occurs (``when``), the ``recall`` at that
+          step, the ``first`` step at which all edges are recalled (or the last step
+          plus 1 if there is no such step), the ``last`` ρ, ``ahead`` (``when`` minus
+          ``first``) and ``faded`` (``last`` minus ``best``). Columns: ``graph,
+          architecture, seed, best, when, recall, first, last, ahead, faded``.
         - ``steps``: a row per run and ``what`` (``clearest geometry`` or ``full
           recall``), with its ``step`` and the step's decimal logarithm, ``log``.
           Columns: ``graph, architecture, seed, what, step, log``.
@@ -103,7 +106,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           null_mean, null_low, null_high, p, step, recall, panel``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     tables = judged(tables)
     keys = [*RUN, "step"]

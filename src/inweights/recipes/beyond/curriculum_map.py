@@ -23,11 +23,11 @@ class Settings(iw.Config):
     Attributes:
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
         shares: Weights of the facts ``(b, r1) → c`` (the similarity) in phase 1, where
-            every other fact has the weight 1. With 0 the order is AS (attribution
-            before similarity); with 1 all facts are trained in phase 1.
+            every other fact has the weight 1. With 0, the curriculum is AS
+            (attribution, then similarity). With 1, all facts are trained in phase 1.
         one_layer: Training of the one-layer transformer.
-        gpt: Training of the GPT, which stops at the losses that it has for the course
-            AS.
+        gpt: Training of the GPT. Its phases stop at the training losses given for the
+            curriculum AS.
     """
 
     n: int = 50
@@ -37,7 +37,7 @@ class Settings(iw.Config):
 
 
 def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the roles that each of the two phases trains, with their weights.
+    """Return the roles that are trained in each of the two phases, with their weights.
 
     Args:
         told: Weight of the similarity facts in the first phase. If it is not above 0,
@@ -62,25 +62,27 @@ def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, 
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every share, with and without rehearsal of the attribution, for both models.
+    """Plan both models for every share, with and without rehearsal of the attribution.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``shares`` and ``one_layer``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (one-layer, GPT), ``share`` (weight of the
-        similarity facts in phase 1: 0, 0.03, 0.1, 0.3, 1), and ``rehearsed`` (whether
-        phase 2 also trains the attribution: True, False); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`) and ``resemblance``
-        (:func:`inweights.probes.resemblance`); the computation ``foretold``
-        (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity that
-        theory predicts for the one-layer transformer, without training. The label
-        values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``model`` (one-layer, GPT), ``share`` (weight of the
+          similarity facts in phase 1: 0, 0.03, 0.1, 0.3, 1), and ``rehearsed``
+          (Boolean: whether phase 2 also trains the attribution).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
+          (:func:`inweights.probes.resemblance`).
+        - Computation: ``foretold``
+          (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity
+          that theory predicts for the one-layer transformer, without training.
 
     Raises:
         ConfigError: ``n`` is below 2, ``gpt.losses`` does not contain ``AS``, or a
-            number is out of range for a model or its training.
+            value is out of range for a model or its training.
     """
     one = settings.one_layer
     gpt = settings.gpt
@@ -129,17 +131,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts``).
             All have the columns ``model, share, seed``. The labels are ``model``
             (one-layer, GPT), ``share`` (weight of the similarity facts in phase 1: 0,
-            0.03, 0.1, 0.3, 1), and ``rehearsed`` (whether phase 2 also trains the
-            attribution: True, False).
+            0.03, 0.1, 0.3, 1), and ``rehearsed`` (Boolean: whether phase 2 also trains
+            the attribution). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
           two entities' states), ``other`` (the same for entities of different pairs),
-          ``success`` (accuracy on the conclusion), ``attribution`` (accuracy on it),
-          and for the one-layer transformer the prediction ``from_facts`` and its
-          absolute ``error`` (otherwise null); ``phase_2`` states in words what phase 2
-          trains. Columns: those of ``foretold``, and ``rehearsed, cosine, other,
-          success, attribution, error, phase_2``.
+          ``success`` (accuracy on the conclusions, which are not trained),
+          ``attribution`` (accuracy on the attribution facts), and for the one-layer
+          transformer the prediction ``from_facts`` and its absolute ``error`` (null for
+          the GPT); ``phase_2`` states in words what phase 2 trains. Columns: all
+          columns of ``foretold``, plus ``rehearsed, cosine, other, success,
+          attribution, error, phase_2``.
         - ``predicted``: the rows of ``table`` that have a prediction. Columns: as in
           ``table``.
         - ``shown``: a row per run and ``column`` (``success``, ``similarity``, which is
@@ -148,7 +151,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           panel``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     keys = [*LABELS, "seed"]
     kept = tables["accuracy"].filter(pl.col("role") == "attribution")

@@ -59,7 +59,7 @@ def graph_of(name: str) -> Graph:
 
 
 def with_marks(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table with additional columns that state the kind of the graph of each row.
+    """Return a table with additional columns about the kind of each row's graph.
 
     Args:
         table: Table with the column ``graph``, which contains keys of :data:`GRAPHS`.
@@ -67,9 +67,9 @@ def with_marks(table: pl.DataFrame) -> pl.DataFrame:
     Returns:
         The rows with three additional Boolean columns: ``bipartite`` (chain, even
         cycle, grid or tree), ``named`` (whether the graph is named in the abstract of
-        the paper that finds no geometry) and ``star``. If the table has ``spearman``
-        and ``null_low``, there is also ``beyond_chance``, ``spearman`` minus
-        ``null_low``.
+        the paper that finds no geometry) and ``star`` (whether it is a star). If the
+        table has ``spearman`` and ``null_low``, there is also ``beyond_chance``,
+        ``spearman`` minus ``null_low``.
     """
     marked = table.with_columns(
         bipartite=pl.col("graph").is_in(BIPARTITE),

@@ -1,4 +1,4 @@
-"""Define the models that ``beyond/geometry-disputed`` trains, and their trainings."""
+"""Define the models that ``beyond/geometry-disputed`` trains, and how they are trained."""
 
 from itertools import product
 
@@ -23,12 +23,12 @@ MODELS = (
 
 
 def trained(steps: int, rate: float, training: str) -> Curriculum:
-    """Return a curriculum: the usual one, one with a low learning rate, or one with weight decay.
+    """Return the usual curriculum, or a variant with a low learning rate or with weight decay.
 
     Args:
-        steps: Number of updates of the usual training, at least 0.
-        rate: Peak learning rate of the usual training, which falls to 0 as a cosine;
-            above 0.
+        steps: Number of updates of the usual curriculum, at least 0.
+        rate: Peak learning rate of the usual curriculum, above 0. The rate decays to 0
+            as a cosine.
         training: ``usual`` (no weight decay), ``low rate`` (a third of the rate, three
             times as many updates) or ``decay`` (weight decay 0.1). Any other name has
             the same effect as ``usual``.
@@ -37,7 +37,7 @@ def trained(steps: int, rate: float, training: str) -> Curriculum:
         A curriculum with one phase of full-batch AdamW.
 
     Raises:
-        ConfigError: ``steps`` is negative, or ``rate`` is not above 0 and finite.
+        ConfigError: ``steps`` is negative, or ``rate`` is not positive and finite.
     """
     peak = rate / 3 if training == "low rate" else rate
     decay = 0.1 if training == "decay" else 0.0
@@ -56,7 +56,7 @@ def model_of(name: str, width: int, *, tied: bool) -> ModelConfig:
     Args:
         name: ``GPT``, ``GPT, 3 layers``, ``GPT, no residual``, ``Mamba`` or ``TinyNN``;
             any other name gives the config of ``GPT``.
-        width: Width of the model, from 1 to 65,536.
+        width: Embedding width of the model, from 1 to 65,536.
         tied: Whether the head shares the weights of the embedding. It has no effect on
             TinyNN.
 

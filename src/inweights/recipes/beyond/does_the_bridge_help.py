@@ -59,15 +59,16 @@ def plan(settings: Settings) -> Plan:
             ``conditions``; :class:`Settings` describes each.
 
     Returns:
-        The computations ``before`` (the model before training) and ``after`` (the model
-        after fine-tuning), both by
+        The plan. The label values listed here apply to the default settings. There are
+        two computations, ``before`` (the model before training) and ``after`` (the
+        model after fine-tuning), both by
         :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Their labels
         are ``second`` (the countries of the towns: ``invented``, and trained; or
         ``known`` to the model, and not trained) and, only in ``after``, ``condition``,
         what is trained in addition to the facts: ``control`` (nothing), ``identity``,
         ``reverse`` (each fact in reverse), ``both`` (identities and reversed facts) or
-        ``paraphrase`` (a second wording); with ``known`` only control and identity. The
-        label values listed here apply to the default settings.
+        ``paraphrase`` (a second wording); with ``known``, only ``control`` and
+        ``identity``.
 
     Raises:
         ConfigError: ``world`` has more towns (16) than there are known cities.
@@ -111,21 +112,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``accuracy`` after training, accuracy ``before`` it, ``chance`` and ``excess``
           (accuracy minus chance). Columns: ``second, condition, seed, what,
           distribution, accuracy, before, chance, excess``.
-        - ``shown``: the same, with the names that the figure shows. Columns: as in
-          ``accuracy``.
+        - ``shown``: the rows of ``accuracy``, with the names used in the figure.
+          Columns: as in ``accuracy``.
         - ``rises``: a row per run, with means over all compositions (``set`` is
           ``all``), as :func:`~inweights.recipes.shared.language.tables.rises` returns
-          them: rises of the answer's probability in powers of ten (``decades``), the
-          same minus the rise of the wrong candidates' probability (``own``), and
-          differences of its probability (``rise``) and of its share among the
-          candidates (``share_rise``). Columns: ``second, condition, seed, set, decades,
-          own, rise, share_rise``.
+          them: the increase of the answer's probability in powers of ten (``decades``);
+          the same minus the increase for the wrong candidates (``own``); the difference
+          of the answer's probability after and before training (``rise``); and the
+          difference of the answer's share among the candidates (``share_rise``).
+          Columns: ``second, condition, seed, set, decades, own, rise, share_rise``.
         - ``layers``: a row per run and layer, with ``contrast`` after training: the
           mean cosine of the states of paired prompts minus the mean cosine of unpaired
           ones. Columns: ``second, condition, seed, layer, contrast``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     measured = both_times(tables["before"], tables["after"], ["second"])
     accuracy = accuracies(measured, LABELS)

@@ -1,4 +1,4 @@
-"""Our experiment: which answers change if one hop is edited, by rank-one updates or training?"""
+"""Our experiment: which answers change if a hop is edited, by rank-one updates or training?"""
 
 from itertools import product
 
@@ -28,8 +28,8 @@ class Settings(iw.Config):
     Attributes:
         n: Number of chains of the two-hop world, at least 2.
         model: Config of the GPT.
-        steps: Number of updates of each training.
-        most: Largest number of facts that are edited, each one separately.
+        steps: Number of updates of each training run.
+        most: Largest number of facts to edit. Each fact is edited separately.
     """
 
     n: int = 20
@@ -46,12 +46,14 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the label ``arm``, what is trained in addition to the hops (``hops
-        alone``, ``identities``, ``two-hop facts``, 95% of them, or ``both``); the
-        measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``rank-one,
-        first_hop``, ``rank-one, second_hop``, ``training, first_hop`` and ``training,
-        second_hop`` (:func:`inweights.probes.edits` with this method, of facts of this
-        role).
+        The plan.
+
+        - Label of the trials: ``arm``, what is trained in addition to the hops (``hops
+          alone``, ``identities``, ``two-hop facts``, 95% of them, or ``both``).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``rank-one,
+          first_hop``, ``rank-one, second_hop``, ``training, first_hop`` and ``training,
+          second_hop`` (:func:`inweights.probes.edits` with the method and the role of
+          the edited facts in the name).
 
     Raises:
         ConfigError: ``n`` is below 2, or ``steps`` is negative.
@@ -90,7 +92,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             second_hop`` (each ``holds, reached, unmoved, facts, others, overlap,
             apart``). All have the columns ``arm, seed``. The label is ``arm``, what is
             trained in addition to the hops (``hops alone``, ``identities``, ``two-hop
-            facts``, 95% of them, or ``both``).
+            facts``, 95% of them, or ``both``). Accuracies and recall are fractions from
+            0 to 1.
 
     Returns:
         - ``edits``: a row per run, ``method`` (``rank-one`` or ``training``) and
@@ -98,8 +101,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           :func:`inweights.probes.edits`, for instance ``reached``, the share of
           dependent answers that change as they should. Columns: ``arm, seed, holds,
           reached, unmoved, facts, others, overlap, apart, method, role``.
-        - ``known``: a row per run: accuracy on the facts of the role that it recalls
-          worst, before any edit. Columns: ``arm, seed, accuracy``.
+        - ``known``: a row per run, with ``accuracy`` on the facts before any edit: the
+          lowest value over the roles (kinds) of facts. Columns: ``arm, seed,
+          accuracy``.
         - ``predicted``: a row per seed: the ``correlation`` (Pearson's) of the overlap
           of keys with ``reached``, over the rank-one edits of all arms and roles.
           Columns: ``seed, correlation``.
@@ -108,7 +112,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``arm, role, method, seed, what, share, panel``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     parts = []
     for name, table in tables.items():

@@ -40,7 +40,8 @@ class Settings(iw.Config):
             direction, depending on the world; at least 5.
         model: Config of the GPT that learns hops, classes and reversals.
         node: Config of the GPT that learns the cycle, with a tied head.
-        most: Number of facts that are edited, one at a time or all together.
+        most: Number of facts to edit, one at a time or all together depending on the
+            measure.
     """
 
     n: int = 20
@@ -57,19 +58,22 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the label ``world`` (``hops``: two hops with identities; ``hops, no
-        identities``; ``hops, memory``: without identities, by a GPT with 128 memory
-        slots; ``classes``: an analogy; ``reversals``; ``cycle, tied`` and ``cycle,
-        untied``: a cycle of 16 nodes, by a GPT with this head); the measures
-        ``accuracy`` (:func:`inweights.probes.accuracy`), and one measure per kind of
-        edit and role of the edited fact, such as ``rank-one; first_hop``
-        (:func:`inweights.probes.edits`). Kinds are ``rank-one``, ``training``,
-        ``embedding``, ``rank-one, at once`` (``most`` facts together) and ``rank-one,
-        first block``; the last two only in the world ``hops``. The label values listed
-        here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Label of the trials: ``world`` (``hops``: two hops with identities; ``hops, no
+          identities``; ``hops, memory``: without identities, by a GPT with 128 memory
+          slots; ``classes``: an analogy; ``reversals``; ``cycle, tied`` and ``cycle,
+          untied``: a cycle of 16 nodes, by a GPT with this head).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), and one measure
+          per kind of edit and role of the edited fact, such as ``rank-one; first_hop``
+          (:func:`inweights.probes.edits`).
+
+        Kinds of edit are ``rank-one``, ``training``, ``embedding``, ``rank-one, at once``
+        (``most`` facts together) and ``rank-one, first block``; the last two only in
+        the world ``hops``.
 
     Raises:
-        ConfigError: ``n`` is below 5 (the number of classes), or a number is out of
+        ConfigError: ``n`` is below 5 (the number of classes), or a value is out of
             range for a model.
     """
     n = settings.n
@@ -139,21 +143,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             seed``. The label is ``world`` (``hops``: two hops with identities; ``hops,
             no identities``; ``hops, memory``: without identities, by a GPT with 128
             memory slots; ``classes``: an analogy; ``reversals``; ``cycle, tied`` and
-            ``cycle, untied``: a cycle of 16 nodes, by a GPT with this head).
+            ``cycle, untied``: a cycle of 16 nodes, by a GPT with this head). Accuracies
+            and recall are fractions from 0 to 1.
 
     Returns:
         - ``edits``: a row per run, ``method`` and ``role``, with the columns of
           :func:`inweights.probes.edits`; ``edited`` (world and role, in words),
-          ``moved`` (1 minus ``unmoved``), and ``follows``: whether the edit should
-          change answers other than the edited fact's. Columns: those of ``rank-one;
-          first_hop``, and ``method, role, edited, moved, follows``.
+          ``moved`` (1 minus ``unmoved``), and ``follows`` (Boolean: whether the edit
+          should also change answers other than the edited one). Columns: all columns of
+          ``rank-one; first_hop``, plus ``method, role, edited, moved, follows``.
         - ``silent``: the rows of ``edits`` of the methods ``rank-one`` and
           ``embedding`` that should change no other answer (``follows`` is false),
           except on the tied cycle. Columns: as in ``edits``.
         - ``sound``: a row per seed and ``what`` (edited fact and method), with
-          ``holds``, the share of edits that succeed; and a row per seed and world
-          except the cycles, with the accuracy on its facts before the edits in
-          ``holds``. Columns: ``seed, holds, what``.
+          ``holds``, the share of edits that succeed. There is also a row per seed and
+          world (except the cycles), in which ``holds`` is the accuracy on the world's
+          facts before the edits. Columns: ``seed, holds, what``.
         - ``predicted``: a row per seed: the correlations (Pearson's) of the overlap of
           keys with ``moved`` and with ``reached``, over rank-one edits. Columns:
           ``seed, moved, reached``.
@@ -162,7 +167,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           Columns: ``edited, method, seed, what, share``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     parts = []
     for name, table in tables.items():

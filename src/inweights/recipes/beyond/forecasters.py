@@ -32,28 +32,29 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         tables: The tables of a run of :func:`~.predicted_composition.plan`, by name:
             ``trained`` (:func:`inweights.probes.margins`, with ``model``), ``accuracy``
             (:func:`inweights.probes.accuracy`, with ``model``), ``predicted``
-            (:func:`inweights.theory.predicted_queries`), ``softly`` (the same with
-            weight decay, with ``model``) and ``tried``
+            (:func:`inweights.theory.predicted_queries`), ``softly`` (the same function
+            with weight decay; the table has the column ``model``) and ``tried``
             (:func:`~inweights.audit.prediction.by_training.trained_queries`, with
             ``model``). All have the columns ``world, identity, seed``. ``world`` names
             the family of worlds, ``identity`` is the fraction of bridges with an
-            identity (0, 0.5, 1), and ``model`` is ``Emb-MLP`` or ``GPT``.
+            identity (0, 0.5, 1), and ``model`` is ``Emb-MLP`` or ``GPT``. Accuracies
+            and recall are fractions from 0 to 1.
 
     Returns:
         - ``complexity_one``: a row per run on permuted two-hop worlds of complexity
           one: the share of correct predictions of program (2) (``agrees``);
-          ``identities`` is ``all or none``, or ``some`` if half of the bridges have
-          identities. Columns: ``seed, model, world, identity, kind, agrees,
+          ``identities`` is ``some`` if half of the bridges have identities, otherwise
+          ``all or none``. Columns: ``seed, model, world, identity, kind, agrees,
           identities``.
         - ``by_world``: a row per run and ``forecaster``: the mean predicted accuracy
           (``expected``), the share of right answers (``hit``), and their absolute
           difference (``error``). ``kind`` is ``even`` if the answers of the world are
           about equally frequent, otherwise ``uneven``. Columns: ``seed, model, world,
           identity, kind, forecaster, hit, expected, error``.
-        - ``auc``: a row per run and forecaster that has both right and wrong answers:
-          area under the ROC curve (``auc``), and the number of the forecaster in the
-          figure (``place``). Columns: ``seed, model, world, identity, kind, forecaster,
-          auc, place``.
+        - ``auc``: a row per run and predictor, for runs with both right and wrong
+          answers: area under the ROC curve (``auc``), and the position of the predictor
+          in the figure, from 1 (``place``). Columns: ``seed, model, world, identity,
+          kind, forecaster, auc, place``.
         - ``above``: a row per run and ``pair`` of predictors: the area under the ROC
           curve of the first minus the area of the second (``gain``), and the error of
           the second minus the error of the first (``spared``). Columns: ``seed, model,
@@ -62,17 +63,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           program (2) predicts
           (:func:`~inweights.recipes.shared.calibration.reliability`). Columns: ``seed,
           model, kind, bin, hit, queries, predicted_margin``.
-        - ``map``: ``by_world`` with the areas under the ROC curve (null if there is
-          none), ``above_chance`` (the area minus .5), and ``cell`` and ``by``, labels
-          for the figure. Columns: ``seed, model, world, identity, kind, forecaster,
-          hit, expected, error, auc, cell, by, above_chance``.
-        - ``memorised``: a row per run: accuracy on the facts of the role that it
-          recalls worst; ``fair`` is false for families whose facts give a prompt
-          several answers, which no model can memorise by its largest logit. Columns:
-          ``model, world, identity, seed, accuracy, fair``.
+        - ``map``: ``by_world`` with the areas under the ROC curve (null for runs
+          without both right and wrong answers), ``above_chance`` (the area minus .5),
+          and ``cell`` and ``by``, labels for the figure. Columns: ``seed, model, world,
+          identity, kind, forecaster, hit, expected, error, auc, cell, by,
+          above_chance``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
+          over the roles (kinds) of facts; ``fair`` is false for families whose facts
+          give a prompt several answers, which no model can memorise by its largest
+          logit. Columns: ``model, world, identity, seed, accuracy, fair``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     keys = ["world", "identity", "seed", "prompt", "answer"]
     predicted = tables["predicted"].select(

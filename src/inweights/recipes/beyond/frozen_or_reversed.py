@@ -28,7 +28,7 @@ class Settings(iw.Config):
         hidden: Number ``m`` of neurons of the MLP for each label.
         sigmas: Initial scales ``σ0`` (standard deviations of all matrices), above 0.
         rate: Learning rate, above 0.
-        loss: Training loss at which a phase stops.
+        loss: Training loss at which a phase stops early.
         steps: Largest number of updates of a phase.
     """
 
@@ -42,7 +42,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the courses AS and SA, with the value matrix trained or frozen in phase 2.
+    """Plan the curricula AS and SA, with the value matrix trained or frozen in phase 2.
 
     All parameters are trained in phase 1.
 
@@ -51,16 +51,17 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``course`` (AS: attribution before similarity; SA:
-        similarity before attribution), ``mlp`` (linear, ReLU), ``sigma`` (initial
-        scale: 0.001, 0.003, 0.01), and ``value`` (whether the value matrix ``moves``,
-        that is, is trained, or is ``frozen`` in phase 2); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`) and ``resemblance``
-        (:func:`inweights.probes.resemblance`). The label values listed here apply to
-        the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``course`` (AS: attribution before similarity; SA:
+          similarity before attribution), ``mlp`` (linear, ReLU), ``sigma`` (initial
+          scale: 0.001, 0.003, 0.01), and ``value`` (state of the value matrix in phase
+          2: ``moves``, it is trained; ``frozen``).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
+          (:func:`inweights.probes.resemblance`).
 
     Raises:
-        ConfigError: ``n`` is below 2, or a number is out of range for the model or its
+        ConfigError: ``n`` is below 2, or a value is out of range for the model or its
             training.
     """
     trials = []
@@ -105,21 +106,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             other, contrast``). Both have the columns ``course, mlp, sigma, value,
             seed``. The labels are ``course`` (AS: attribution before similarity; SA:
             similarity before attribution), ``mlp`` (linear, ReLU), ``sigma`` (initial
-            scale: 0.001, 0.003, 0.01), and ``value`` (whether the value matrix
-            ``moves``, that is, is trained, or is ``frozen`` in phase 2).
+            scale: 0.001, 0.003, 0.01), and ``value`` (state of the value matrix in
+            phase 2: ``moves``, it is trained; ``frozen``). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
           two entities' states), ``other`` (the same for entities of different pairs)
-          and ``success`` (accuracy on the conclusion); ``panel`` and ``line`` are
-          labels for the figure. Columns: ``course, mlp, sigma, value, seed, cosine,
-          other, success, panel, line``.
+          and ``success`` (accuracy on the conclusions, which are not trained);
+          ``panel`` and ``line`` are labels for the figure. Columns: ``course, mlp,
+          sigma, value, seed, cosine, other, success, panel, line``.
         - ``taught``: a row per run: accuracy on the facts that the second phase trains
-          (for AS the similarity, for SA the attribution). Columns: those of
+          (for AS the similarity, for SA the attribution). Columns: all columns of
           ``accuracy``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     late = (
         pl.when(course="AS").then(pl.lit("similarity")).otherwise(pl.lit("attribution"))

@@ -30,7 +30,7 @@ def measures() -> tuple[Measure, ...]:
 
 
 class Size(iw.Config):
-    """Settings of a graph and its training.
+    """Settings of a graph, and of training on it.
 
     A value of the wrong type raises a ``ConfigError``; ranges are checked when the
     config is used.
@@ -40,7 +40,7 @@ class Size(iw.Config):
         controls: Number of updates for which the controls are trained on paths, which
             they must memorise without a geometry; 0 (the default) for no controls.
         scatter: Initial standard deviation of the control with random embeddings, large
-            enough for memorising paths; by default 0.2.
+            enough to memorise paths; by default 0.2.
     """
 
     course: paths.PathStarTraining
@@ -48,7 +48,7 @@ class Size(iw.Config):
     scatter: float = 0.2
 
     def training(self, how: paths.Way) -> paths.PathStarTraining:
-        """Return the settings of the training on the graph, or of one of its controls.
+        """Return the settings for training on the graph, or for one of its controls.
 
         Args:
             how: ``geometry first`` (the training itself), ``permuted`` (the control
@@ -120,21 +120,23 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the training with edges first on every graph, and the graph's controls.
+    """Plan training on edges first, then on paths, for every graph and its controls.
 
     Args:
         settings: The recipe's settings, such as ``sizes``; :class:`Settings` describes
             each.
 
     Returns:
-        Trials with the labels ``graph`` ((arms, nodes of a path): (200, 5); (1000, 5);
-        (5000, 5)) and ``embeddings`` (``geometry first``: edges, then edges and paths
-        with frozen embeddings; the controls ``permuted``: the same with the edges of
-        the same graph over other nodes, and ``random``: frozen random embeddings); the
-        measures ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
-        "reverse_edge", "path")``) and ``navigation``
-        (:func:`inweights.probes.navigation`). The label values listed here apply to the
-        default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (200,
+          5); (1000, 5); (5000, 5)) and ``embeddings`` (``geometry first``: edges, then
+          edges and paths with frozen embeddings; the controls ``permuted``: the same
+          with the edges of the same graph over other nodes, and ``random``: frozen
+          random embeddings).
+        - Measures: ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
+          "reverse_edge", "path")``) and ``navigation``
+          (:func:`inweights.probes.navigation`).
 
     Raises:
         ConfigError: A number is out of range for a graph, the model or its training.
@@ -157,10 +159,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, recall, exact``) and ``navigation``
             (:func:`inweights.probes.navigation`: ``depth, hops, nearest, ridge,
             explained, chance``). Both have the columns ``graph, embeddings, seed``. The
-            labels are ``graph`` ((arms, nodes of a path): (200, 5); (1000, 5); (5000,
-            5)) and ``embeddings`` (``geometry first``: edges, then edges and paths with
-            frozen embeddings; the controls ``permuted``: the same with the edges of the
-            same graph over other nodes, and ``random``: frozen random embeddings).
+            labels are ``graph`` (the text ``(arms, nodes per path)``: (200, 5); (1000,
+            5); (5000, 5)) and ``embeddings`` (``geometry first``: edges, then edges and
+            paths with frozen embeddings; the controls ``permuted``: the same with the
+            edges of the same graph over other nodes, and ``random``: frozen random
+            embeddings). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``table``: a row per run, as
@@ -175,7 +178,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           value``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     table = path_ends(tables, KEYS)
     shown = table.unpivot(

@@ -26,15 +26,15 @@ class Settings(iw.Config):
     Attributes:
         n: Number of entities of each level, at least 2.
         relations: Number of relations from each level to the next, at least 1.
-        taught: Shares of the chains of a length that are trained, at least one, each
+        taught: Trained shares of the chains of each length: one or more values, each
             above 0 and below 1.
-        depths: Further numbers of layers, which are tried with the largest number of
+        depths: Additional numbers of layers, each trained with the largest number of
             chains.
         layers: Number of layers of all other models.
         width: Width of every model.
         batch: Number of chains in an update, in addition to all facts; 0 for all
             chains.
-        steps: Number of updates of a training, over all of its phases.
+        steps: Number of updates of a training run, over all of its phases.
         rate: Peak learning rate, above 0.
         decay: Weight decay.
     """
@@ -52,24 +52,25 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan each length with several numbers of chains and layers, and three hops with remedies.
+    """Plan each chain length with several numbers of chains and layers, and remedies at three hops.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``relations`` and ``taught``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``hops`` (length of the chains: 2, 3, 4), ``chains``
-        (number of trained chains), ``layers`` (number of layers: 4; 1, 2, 3), and
-        ``beside`` (what is trained in addition to the facts and these chains:
-        ``alone``, nothing; ``shorter mixed in``, two-hop chains; ``shorter first``,
-        two-hop chains in an earlier phase; ``identities``); the measure ``accuracy``
-        (:func:`inweights.probes.accuracy`). The label values listed here apply to the
-        default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``hops`` (length of the chains: 2, 3, 4), ``chains``
+          (number of trained chains), ``layers`` (number of layers: 4; 1, 2, 3), and
+          ``beside`` (what is trained in addition to the facts and these chains:
+          ``alone``, nothing; ``shorter mixed in``, two-hop chains; ``shorter first``,
+          two-hop chains in an earlier phase; ``identities``).
+        - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
         ConfigError: ``taught`` is empty or contains a share that is not above 0 and
-            below 1, or a number is out of range for a world, the model or its training.
+            below 1, or a value is out of range for a world, the model or its training.
     """
     check_size("the number of shares in taught", len(settings.taught))
     most = max(settings.taught)
@@ -139,9 +140,9 @@ def _trial(
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on untrained chains, and the smallest numbers of chains and layers needed.
 
-    Chains count as learnt if the accuracy is :data:`LEARNT` (a half) or more. If no
-    number suffices, they count as needing twice the largest number of chains that was
-    tried, or one layer more than the largest number.
+    Chains count as learnt if the accuracy on them is at least :data:`LEARNT` (0.5). If
+    no number of chains suffices, twice the largest number that was tried is reported.
+    If no number of layers suffices, the largest number plus 1 is reported.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
@@ -152,13 +153,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``layers`` (number of layers: 4; 1, 2, 3), and ``beside`` (what is trained
             in addition to the facts and these chains: ``alone``, nothing; ``shorter
             mixed in``, two-hop chains; ``shorter first``, two-hop chains in an earlier
-            phase; ``identities``).
+            phase; ``identities``). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``by_chains``: a row per run with the largest number of layers, and nothing
           trained except the facts and chains (``alone``): accuracy on the untrained
-          chains; ``length`` is the number of hops in words. Columns: those of
-          ``accuracy``, and ``length``.
+          chains; ``length`` is the number of hops in words. Columns: all columns of
+          ``accuracy``, plus ``length``.
         - ``by_layers``: a row per run ``alone`` with the largest number of chains.
           Columns: as in ``by_chains``.
         - ``helped``: a row per run on three hops with the largest number of layers.
@@ -176,7 +177,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           Columns: ``hops, beside, seed, layers``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     role = (
         pl.when(pl.col("hops") == 2)

@@ -1,4 +1,4 @@
-"""Our experiment: over how long a path does the geometry of edges reach? A law in three settings.
+"""Our experiment: over how long a path does the geometry of edges reach? A law with three factors.
 
 A leaf's own first node can be found from embeddings that have learnt edges alone, up to
 some length of the path. Thirty times the usual weight decay while edges are learnt
@@ -86,12 +86,12 @@ class Settings(iw.Config):
     wrong type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        course: Settings of the path-star and its training on edges in a cell of the
-            law. Each cell replaces the number of arms, the length, the width and the
-            weight decay (``pressure``).
-        read: Graphs on which a model learns paths after edges, each with its training:
-            once with the weight decay ``pressure`` while edges are learnt, and once
-            with the usual one.
+        course: Settings of the path-star and of training on its edges, for the cells of
+            the law. Each cell replaces the number of arms, the length, the width and
+            the weight decay (the field ``pressure``).
+        read: Settings of the graphs on which a model learns paths after edges. Each is
+            trained twice: with the weight decay ``pressure`` while edges are learnt,
+            and with the usual weight decay.
         nodes: Lengths of a path, in nodes (at least 3), for every cell of the law.
         fitted: Numbers of arms (at least 2) of the cells to which the law is fitted.
         judged: Numbers of arms (at least 2) of the cells on which the law is judged.
@@ -109,25 +109,27 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan edges alone in every cell at every length, and edges followed by paths on other graphs.
+    """Plan training on edges alone in every cell, and on edges followed by paths on other graphs.
 
     Args:
         settings: The recipe's settings, such as ``course``, ``read`` and ``nodes``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``arms`` (50, 200, 100, 400; 1000), ``width`` (32, 64),
-        ``decay`` (weight decay while edges are trained: 0.1, 3), ``nodes`` (of a path:
-        4 to 9), ``stage`` (``edges``: edges alone, in a cell of the law; ``paths``:
-        also paths after them), and ``fitted`` (whether the law is fitted to the cell);
-        the measures ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
-        "reverse_edge", "path")``) and ``navigation``
-        (:func:`inweights.probes.navigation`). The label values listed here apply to the
-        default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``arms`` (50, 200, 100, 400; 1000), ``width`` (32, 64),
+          ``decay`` (weight decay while edges are trained: 0.1, 3), ``nodes`` (of a
+          path: 4 to 9), ``stage`` (``edges``: edges alone, in a cell of the law;
+          ``paths``: also paths after them), and ``fitted`` (Boolean: whether the law is
+          fitted to the cell).
+        - Measures: ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
+          "reverse_edge", "path")``) and ``navigation``
+          (:func:`inweights.probes.navigation`).
 
     Raises:
-        ConfigError: A length is below 3, a number of arms is below 2, or a number is
-            out of range for the model or its training.
+        ConfigError: A length is below 3, a number of arms is below 2, or a value is out
+            of range for the model or its training.
     """
     trials = []
     cells = product(
@@ -173,15 +175,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             stage, fitted, seed``. The labels are ``arms`` (50, 200, 100, 400; 1000),
             ``width`` (32, 64), ``decay`` (weight decay while edges are trained: 0.1,
             3), ``nodes`` (of a path: 4 to 9), ``stage`` (``edges``: edges alone, in a
-            cell of the law; ``paths``: also paths after them), and ``fitted`` (whether
-            the law is fitted to the cell).
+            cell of the law; ``paths``: also paths after them), and ``fitted`` (Boolean:
+            whether the law is fitted to the cell). Accuracies and recall are fractions
+            from 0 to 1.
 
     Returns:
         - ``judged``: a row per cell to which the law was not fitted, seed, and method
           of finding the first node (``by``: ``affine map`` or ``nearest``): ``reach``
-          (largest length, in nodes, up to which the first node is found for at least
-          90% of held-out leaves at every length; one less than the smallest length if
-          there is none), the predicted reach (``foretold``), ``error`` (``reach`` minus
+          (the largest length, in nodes, such that at this and all smaller lengths the
+          first node is found for at least 90% of held-out leaves; the smallest length
+          minus 1 if there is no such length), the predicted reach (``foretold``,
+          limited to the range of lengths tried), ``error`` (``reach`` minus
           ``foretold``), and ``gain``, the absolute error of predicting the mean of the
           fitted cells, minus the absolute ``error``. Columns: ``arms, width, decay,
           fitted, by, seed, reach, foretold, per_arms, per_width, per_decay, error,
@@ -210,7 +214,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           Columns: ``nodes, cell, seed, of, value``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     runs = path_ends(tables, [*KEYS, "stage", "fitted"])
     cells = runs.filter(pl.col("stage") == EDGES)

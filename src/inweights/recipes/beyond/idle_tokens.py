@@ -37,8 +37,8 @@ class Settings(iw.Config):
             ``irregular``.
         architectures: Names of architectures, some of ``TinyNN`` and ``TinyGPT``.
         counts: Numbers of idle tokens, one for each condition, at least 0.
-        most: Largest number of updates of a training, at least 0; 0 means the paper's
-            number.
+        most: Largest number of updates of a training run, at least 0. With 0, the
+            paper's number is used.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -55,15 +55,18 @@ def plan(settings: Settings) -> Plan:
             ``counts``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
-        ``architecture`` (TinyNN, TinyGPT), and ``idle`` (number of idle tokens, which
-        are outputs but never right: 0, 1, 4, 16, 64); the measures ``raw``
-        (:func:`inweights.probes.hop_correlation` with ``draws=1``), ``centred``
-        (:func:`inweights.probes.hop_correlation` with ``draws=1``, ``centred=True``),
-        ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=1``) and
-        ``recall`` (:func:`inweights.probes.graph_recall`); the computation ``drive``
-        (:func:`~inweights.theory.programs.idle_classes.idle_drive`), by ``graph`` and
-        ``idle``. The label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
+          ``architecture`` (TinyNN, TinyGPT), and ``idle`` (number of idle tokens, which
+          are outputs but never right: 0, 1, 4, 16, 64).
+        - Measures: ``raw`` (:func:`inweights.probes.hop_correlation` with ``draws=1``),
+          ``centred`` (:func:`inweights.probes.hop_correlation` with ``draws=1``,
+          ``centred=True``), ``energy`` (:func:`inweights.probes.spectral_energy` with
+          ``draws=1``) and ``recall`` (:func:`inweights.probes.graph_recall`).
+        - Computation: ``drive``
+          (:func:`~inweights.theory.programs.idle_classes.idle_drive`), by ``graph`` and
+          ``idle``.
 
     Raises:
         ConfigError: A name in ``architectures`` is unknown, or ``most`` or a number of
@@ -105,7 +108,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the geometry of embeddings by the number of idle tokens, and its dependence on it.
+    """Return the embeddings' geometry by the number of idle tokens, and the correlation of both.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``raw``
@@ -122,13 +125,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             predicted, fastest, moved``). All have the columns ``graph, idle, seed``.
             The labels are ``graph`` (path-star, grid, cycle, irregular),
             ``architecture`` (TinyNN, TinyGPT), and ``idle`` (number of idle tokens,
-            which are outputs but never right: 0, 1, 4, 16, 64).
+            which are outputs but never right: 0, 1, 4, 16, 64). Accuracies and recall
+            are fractions from 0 to 1.
 
     Returns:
         - ``order``: a row per run and ``vectors`` (``as they are`` or ``without their
           mean``): Spearman's ρ of cosine and hops; ``log`` is the base-2 logarithm of
           the number of idle tokens plus 1, and ``panel`` names architecture and graph.
-          Columns: those of ``raw``, and ``vectors, log, panel``.
+          Columns: all columns of ``raw``, plus ``vectors, log, panel``.
         - ``dose``: a row per graph, architecture, seed and vectors: ``dose``, the rank
           correlation of ρ with the number of idle tokens. Columns: ``graph,
           architecture, seed, vectors, dose``.
@@ -137,10 +141,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           log``.
         - ``theory``: a row per graph and number of idle tokens: the growth rate along
           the mean vector at zero logits (``mean``), its predicted value, and the
-          absolute ``error``. Columns: those of ``drive``, and ``error``.
+          absolute ``error``. Columns: all columns of ``drive``, plus ``error``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     both = [
         tables[name].with_columns(vectors=pl.lit(text))
@@ -173,7 +177,7 @@ mean = share("means", "degenerate").over("graph")
 
 
 def gain(score: Score, vectors: str) -> Score:
-    """Return the score of Spearman's ρ with the most idle tokens (64) minus ρ without idle tokens.
+    """Return a score: Spearman's ρ with 64 idle tokens (the most) minus ρ without idle tokens.
 
     Args:
         score: Score of ρ in a table with the labels ``vectors`` and ``idle``.

@@ -109,14 +109,16 @@ class Settings(Config):
     Values for other scales are in ``league.toml``.
 
     Attributes:
-        models: Names of the built-in models that take part, keys of :data:`STANDING`;
-            by default all.
-        entrant: Config of a model of your own that takes part; by default none.
-        name: Name of the entrant in the tables; it has no effect without an entrant.
-        world: World of two hops with shared bridges, in which some hops occur in no
-            trained two-hop fact.
+        models: Names of the built-in models to train, keys of :data:`STANDING`; by
+            default all.
+        entrant: Config of an additional model of your own. With ``None``, the default,
+            only the built-in models are trained.
+        name: Name of ``entrant`` in the tables. It has no effect if ``entrant`` is
+            ``None``.
+        world: Two-hop world with shared bridges, in which some hops occur in no trained
+            two-hop fact.
         shares: Shares of the two-hop facts that are trained (at least 0 and below 1),
-            among those whose hops may be seen.
+            as a share of those whose hops may occur in trained two-hop facts.
         width: Width of the built-in models.
         steps: Number of updates of each model.
         rate: Learning rate, above 0, after 20 steps of warm-up.
@@ -161,15 +163,17 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (keys of :data:`STANDING`, and the entrant's
-        name), ``identity`` (whether identity facts are trained: False, True), and
-        ``trained`` (share of the two-hop facts that is trained: 0, 0.25, 0.75); the
-        measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``cost``
-        (:func:`inweights.recipes.beyond.league.cost`; only for the first seed). The
-        label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``model`` (keys of :data:`STANDING`, and the entrant's
+          name), ``identity`` (Boolean: whether the identity facts are part of
+          training), and ``trained`` (share of the two-hop facts that is trained: 0,
+          0.25, 0.75).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``cost``
+          (:func:`inweights.recipes.beyond.league.cost`; only for the first seed).
 
     Raises:
-        ConfigError: A share is outside ``[0, 1)``, or a number is out of range for a
+        ConfigError: A share is outside ``[0, 1)``, or a value is out of range for a
             model or its training.
     """
     models = {name: STANDING[name](settings.width) for name in settings.models}
@@ -220,9 +224,9 @@ def _trial(settings: Settings, model: Entrant, labels: dict[str, Any]) -> Trial:
     low=0.0,
 )
 def cost(model: Any, worlds: Any) -> pl.DataFrame:
-    """Return the number of parameters of a model, and its number of operations for one question.
+    """Return the number of parameters of a model, and the number of operations for one question.
 
-    The model is built anew from its config, so that its weights are not used.
+    The model is built again from its config; the weights of ``model`` are not used.
 
     Args:
         model: A model with ``R`` replicas.

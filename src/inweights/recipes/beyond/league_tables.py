@@ -24,8 +24,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, accuracy_among, chance, loss, right_answers``), ``cost``
             (:func:`~.league.cost`: ``parameters, operations``). Both have the columns
             ``model, identity, trained, seed``. ``model`` names the model, ``identity``
-            states whether identity facts are trained, and ``trained`` is the share of
-            two-hop facts that is trained.
+            (Boolean) states whether the identity facts are part of training, and
+            ``trained`` is the share of two-hop facts that is trained. Accuracies and
+            recall are fractions from 0 to 1.
 
     Returns:
         - ``known``: a row per run of a model other than Emb-MLP: accuracy on the facts
@@ -34,15 +35,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``league``: a row per run and ``hops``: ``composition`` (both hops occur in
           trained two-hop facts), ``first_unseen``, ``second_unseen``, ``both_unseen``
           (or no two-hop fact is trained), ``all`` (mean over all queries) and ``facts``
-          (the role that the run recalls worst), with ``accuracy``. Columns: ``model,
-          identity, trained, seed, accuracy, hops``.
+          (the role of facts with the lowest accuracy in the run), with ``accuracy``.
+          Columns: ``model, identity, trained, seed, accuracy, hops``.
         - ``drawn``: a row per run and kind of query (``hops``), sorted for the figure;
           ``panel`` names the kind and whether there are identities, in words. Columns:
           ``model, identity, trained, seed, part, role, distribution, statements,
           accuracy, accuracy_among, chance, loss, right_answers, hops, panel``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
     # Where no two-hop fact is trained, both hops of every query are in none.

@@ -35,11 +35,10 @@ class Settings(iw.Config):
     type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        world: World of two hops with shared bridges; some hops occur in no two-hop
-            fact.
+        world: Two-hop world with shared bridges; some hops occur in no two-hop fact.
         width: Width of every model.
-        steps: Number of updates of each model without two-hop facts.
-        long: Number of updates of each model with two-hop facts.
+        steps: Number of updates of each model that is not trained on two-hop facts.
+        long: Number of updates of each model that is trained on two-hop facts.
         rate: Learning rate, above 0, after 20 steps of warm-up.
         decay: Weight decay.
         every: Number of steps between measurements during training, at least 1.
@@ -74,8 +73,8 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``model`` (``dense``: four blocks; ``loops``: two blocks,
         passed twice; ``loops, injected``: the embedding is added again), ``identity``
-        (whether identities are trained: True, False), and ``compositions`` (``none``,
-        or ``some`` two-hop facts are trained); the measures ``accuracy``
+        (Boolean: whether the identity facts are part of training), and ``compositions``
+        (``none``, or ``some`` two-hop facts are trained); the measures ``accuracy``
         (:func:`inweights.probes.accuracy`), ``embedding`` and ``layer``
         (:func:`inweights.probes.realignment` onto these), ``by_loops``
         (:func:`inweights.probes.by_loops`; models with loops), and, during training of
@@ -84,7 +83,7 @@ def plan(settings: Settings) -> Plan:
         (:func:`inweights.probes.accuracy`).
 
     Raises:
-        ConfigError: ``every`` is negative, or a number is out of range for a model.
+        ConfigError: ``every`` is negative, or a value is out of range for a model.
     """
     width = settings.width
     models = {
@@ -174,29 +173,29 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.alignment`, with ``step``). All have ``seed`` and
             the labels ``model`` (``dense``; ``loops``; ``loops, injected``),
             ``identity`` (whether identities are trained) and ``compositions``
-            (``none``, or ``some`` two-hop facts are). A missing table raises a
-            ``KeyError``.
+            (``none``, or ``some`` two-hop facts are). Accuracies and recall are
+            fractions from 0 to 1. A missing table raises a ``KeyError``.
 
     Returns:
         - ``queries``: a row per run and role of two-hop queries (which hops are
-          unseen); ``arm`` names model and identities. Columns: those of ``accuracy``,
-          and ``arm``.
+          unseen); ``arm`` names model and identities. Columns: all columns of
+          ``accuracy``, plus ``arm``.
         - ``overall``: a row per run: accuracy over all queries. Columns: ``model,
           identity, compositions, seed, accuracy``.
-        - ``facts``: a row per run: accuracy on its worst role of facts. Columns: as in
-          ``overall``.
+        - ``facts``: a row per run: ``accuracy`` on the facts, the lowest value over
+          their roles. Columns: as in ``overall``.
         - ``moved``: a row per run, role, layer, method and ``onto`` (``embedding`` or
-          ``layer``), as :func:`inweights.probes.realignment` returns them. Columns:
-          those of ``embedding``, and ``onto``.
+          ``layer``), as :func:`inweights.probes.realignment` returns them. Columns: all
+          columns of ``embedding``, plus ``onto``.
         - ``moved_overall``: the same over all roles. Columns: ``model, identity,
           compositions, seed, onto, layer, method, accuracy, decodable, cosine, other``.
-        - ``gained``: ``moved`` after the first block, onto a layer. Columns: those of
-          ``embedding``, and ``onto, arm``.
-        - ``by_loops``: a row per run, role of queries and number of loops. Columns:
-          those of the measured ``by_loops``, and ``arm``.
+        - ``gained``: ``moved`` after the first block, onto a layer. Columns: all
+          columns of ``embedding``, plus ``onto, arm``.
+        - ``by_loops``: a row per run, role of queries and number of loops. Columns: all
+          columns of the measured ``by_loops``, plus ``arm``.
         - ``lead``: a row per seed: the half-times of ``alignment`` and ``accuracy``
-          (both hops unseen), and ``lead``, their difference. Columns: ``seed,
-          alignment, accuracy, lead``.
+          (both hops unseen), in steps, and ``lead``, the second minus the first.
+          Columns: ``seed, alignment, accuracy, lead``.
         - ``through_time``: a row per seed, step and ``what`` (``alignment`` or
           ``accuracy``), with its ``value``. Columns: ``seed, step, what, value``.
     """

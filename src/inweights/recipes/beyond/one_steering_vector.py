@@ -1,4 +1,4 @@
-"""Our experiment: LoRA on a hidden city, compared with one vector that is added at every token."""
+"""Our experiment: LoRA on a hidden city, compared with a single vector added at every token."""
 
 from itertools import product
 from pathlib import Path
@@ -72,7 +72,7 @@ class Settings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the model's files, by its name; empty for a model that comes with a package.
+        """Hash of the model's files, by the model's name; empty for a model bundled with a package.
 
         Raises:
             DataError: A file of the model cannot be read.
@@ -91,8 +91,8 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         The computation ``said`` (:func:`learn`), for each seed, with the label
-        ``task``, what is trained besides the hidden city: ``nothing else``, ``known
-        cities`` or ``another hidden city``.
+        ``task``, what is trained in addition to the hidden city: ``nothing else``,
+        ``known cities`` or ``another hidden city``.
     """
     options = {"model": Outside(name=settings.model), "settings": settings}
     computations = [
@@ -111,7 +111,7 @@ def plan(settings: Settings) -> Plan:
 def learn(
     *, model: Outside, settings: Settings, task: str, seed: int = 0
 ) -> pl.DataFrame:
-    """Train LoRA in one layer, and one vector, on a hidden city, and return answers about it.
+    """Train LoRA and a steering vector on a hidden city, and return the answers about it.
 
     Args:
         model: The model's name: a folder, the name of a Hugging Face model in the local
@@ -247,7 +247,7 @@ def _train(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracies, and by how much each condition exceeds half of LoRA's gain.
+    """Return accuracies, and by how much each accuracy exceeds half of LoRA's gain.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``said``
@@ -261,7 +261,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         minus the mean of the shares of the untrained model and of LoRA.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     keys = ["task", "role", "seed"]
     accuracy = (

@@ -38,25 +38,28 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan both models for every fraction, and the prediction for each chain from the facts.
+    """Plan both models for every fraction, and the prediction for each chain from the facts alone.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``fractions``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (one-layer, GPT) and ``fraction`` (of the
-        bridges that have an identity: 0, 0.25, 0.5, 0.75, 1); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`), ``resemblance``
-        (:func:`inweights.probes.resemblance` with ``by_pair=True``) and ``margins``
-        (:func:`inweights.probes.margins`); the computation ``foretold``
-        (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity of
-        each chain's entities that theory predicts for the one-layer transformer,
-        without training. The label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``model`` (one-layer, GPT) and ``fraction`` (of the
+          bridges that have an identity: 0, 0.25, 0.5, 0.75, 1).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``resemblance``
+          (:func:`inweights.probes.resemblance` with ``by_pair=True``) and ``margins``
+          (:func:`inweights.probes.margins`).
+        - Computation: ``foretold``
+          (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity of
+          each chain's entities that theory predicts for the one-layer transformer,
+          without training.
 
     Raises:
         ConfigError: ``n`` is below 2, ``rho`` is below 1, a fraction is not between 0
-            and 1, ``gpt.losses`` does not contain a two-hop task, or a number is out of
+            and 1, ``gpt.losses`` does not contain a two-hop task, or a value is out of
             range for a model or its training.
     """
     one = settings.one_layer
@@ -82,7 +85,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return predicted and measured results for chains, by run and by predicted identity.
+    """Return predicted and measured results for chains, by run and by predicted similarity.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
@@ -95,7 +98,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``one, two,
             from_facts``). All have the columns ``model, fraction, seed``. The labels
             are ``model`` (one-layer, GPT) and ``fraction`` (of the bridges that have an
-            identity: 0, 0.25, 0.5, 0.75, 1).
+            identity: 0, 0.25, 0.5, 0.75, 1). Accuracies and recall are fractions from 0
+            to 1.
 
     Returns:
         - ``worlds``: a row per run, with means over its chains: ``cosine`` (similarity
@@ -110,11 +114,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``model, fraction, seed, chain, cosine, hit, from_facts, agrees``.
         - ``shown``: a row per run and ``column`` (``hit`` or ``cosine``), with its
           ``value``. Columns: ``model, fraction, seed, from_facts, column, value``.
-        - ``memorised``: a row per run: accuracy on the facts of the role that it
-          recalls worst. Columns: ``model, fraction, seed, accuracy``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
+          over the roles (kinds) of facts. Columns: ``model, fraction, seed, accuracy``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     trials = ["model", "fraction", "seed"]
     foreseen = pl.col("from_facts") > HALF

@@ -30,7 +30,7 @@ ITERATIONS = 12
 
 
 def polar_factor(matrices: Tensor, iterations: int = ITERATIONS) -> Tensor:
-    """Approximate the polar factor ``U Vᵀ`` of each matrix ``U S Vᵀ``, its nuclear norm's gradient.
+    """Approximate the polar factor ``U Vᵀ`` of each matrix ``U S Vᵀ``: the nuclear norm's gradient.
 
     Args:
         matrices: One matrix per replica, a floating-point tensor ``[R, m, n]``.
@@ -72,7 +72,7 @@ def nuclear_norms(matrices: Tensor) -> Tensor:
 
 
 def on_templates(model: Model, _step: int, weight: float) -> Tensor:
-    """Penalise the nuclear norm of an Emb-MLP's templates, which program (2) minimises.
+    """Return a penalty on the nuclear norm of an Emb-MLP's templates, which program (2) minimises.
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm under margins of at
     least 1.
@@ -91,7 +91,7 @@ def on_templates(model: Model, _step: int, weight: float) -> Tensor:
 
 
 def on_attention(model: Model, _step: int, weight: float) -> Tensor:
-    """Penalise the nuclear norms of a GPT's query and key matrices (arXiv:2606.04405).
+    """Return a penalty on the nuclear norms of a GPT's query and key matrices (arXiv:2606.04405).
 
     Args:
         model: A GPT with ``R`` replicas and causal attention, which is not checked. A
@@ -106,7 +106,7 @@ def on_attention(model: Model, _step: int, weight: float) -> Tensor:
 
 
 def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
-    """Penalise the nuclear norms of all matrices of a GPT except its position embeddings.
+    """Return a penalty on the nuclear norms of all matrices of a GPT except position embeddings.
 
     Args:
         model: A GPT with ``R`` replicas, an untied head and causal attention, which is

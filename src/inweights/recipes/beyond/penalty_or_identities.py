@@ -91,15 +91,17 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (Emb-MLP; GPT; ``GPT, uniform``: attention
-        without queries and keys; ``program (2)``: the optimum of Identity Bridge §4.3,
-        without training), ``remedy`` (``nothing``; ``weight decay``; ``penalty,
-        attention``: on the nuclear norms of queries and keys; ``penalty, all``: of all
-        matrices; ``identities``), and ``compositions`` (``none``, or ``some`` two-hop
-        facts are trained); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`), ``ranks``
-        (:func:`~inweights.recipes.beyond.penalties.attention_ranks`; only of the GPT)
-        and ``direction`` (:func:`inweights.probes.direction`; only of Emb-MLP).
+        The plan.
+
+        - Labels of the trials: ``model`` (Emb-MLP; GPT; ``GPT, uniform``: attention
+          without queries and keys; ``program (2)``: the optimum of Identity Bridge
+          §4.3, without training), ``remedy`` (``nothing``; ``weight decay``; ``penalty,
+          attention``: on the nuclear norms of queries and keys; ``penalty, all``: on
+          the nuclear norms of all matrices; ``identities``), and ``compositions``
+          (``none``, or ``some`` two-hop facts are trained).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``ranks``
+          (:func:`~inweights.recipes.beyond.penalties.attention_ranks`; only of the GPT)
+          and ``direction`` (:func:`inweights.probes.direction`; only of Emb-MLP).
 
     Raises:
         ConfigError: ``n`` is below 2, a number of updates is negative, or a width or
@@ -186,7 +188,7 @@ def _of_gpt(settings: Settings, remedy: str, compositions: str) -> Curriculum:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on unseen two-hop queries, recall, and effects of remedies on the weights.
+    """Return accuracy on two-hop queries, recall of the facts, and the remedies' effect on weights.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
@@ -201,20 +203,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (``nothing``; ``weight decay``; ``penalty, attention``: on the nuclear norms
             of queries and keys; ``penalty, all``: of all matrices; ``identities``), and
             ``compositions`` (``none``, or ``some`` two-hop facts are trained).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``composed``: a row per run, role and distribution of the two-hop queries.
-          Columns: those of ``accuracy``.
-        - ``memorised``: a row per run: accuracy on the facts of the role that it
-          recalls worst. Columns: ``model, remedy, compositions, seed, accuracy``.
+          Columns: all columns of ``accuracy``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
+          over the roles (kinds) of facts. Columns: ``model, remedy, compositions, seed,
+          accuracy``.
         - ``ranks``: a row per run of the GPT: effective ``rank`` and nuclear ``norm``
           of its query and key matrices (means), and both divided by their values
-          without any remedy (``rank_left``, ``norm_left``). Columns: those of the
-          measured ``ranks``, and ``rank_left, norm_left``.
+          without any remedy (``rank_left``, ``norm_left``). Columns: all columns of the
+          measured ``ranks``, plus ``rank_left, norm_left``.
         - ``direction``: the measured table, unchanged.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     accuracy = tables["accuracy"]
     ranks = tables["ranks"]

@@ -56,7 +56,7 @@ class Settings(iw.Config):
         width: Width of all models.
         steps: Number of updates of a GPT on the path-star.
         mamba_steps: Number of updates of Mamba on the path-star.
-        leaves: Number of trained paths in each update.
+        leaves: Number of training paths in each update.
         grid_steps: Largest number of updates on the grid.
         every: Number of steps between two points of the curves, at least 1.
         draws: Number of random embeddings with which the correlation on the grid is
@@ -98,7 +98,7 @@ def plan(settings: Settings) -> Plan:
         settings.
 
     Raises:
-        ConfigError: ``arms`` is below 2, ``every`` is negative, or a number is out of
+        ConfigError: ``arms`` is below 2, ``every`` is negative, or a value is out of
             range for a model or its training.
     """
     from inweights.probes.token_share import token_share
@@ -159,8 +159,8 @@ def _grids(settings: Settings) -> list[Trial]:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves and final values of every run, its geometry, and its initial state.
 
-    If all initial scales of positions reach an accuracy of a half at the same step, or
-    if none does, ``by_ratio`` is 0.
+    ``by_ratio`` is 0 if the accuracy reaches 0.5 at the same step for all initial
+    scales of positions, or for none of them.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``paths``
@@ -179,7 +179,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             setting that is varied: of a GPT its positions, ``tokens N(0, 1)``,
             ``untied`` or ``no residual stream``; of Mamba its block; see
             :func:`~inweights.recipes.shared.position_conditions.gpt_of` and
-            ``mamba_of`` there). A missing table raises a ``KeyError``.
+            ``mamba_of`` there). Accuracies and recall are fractions from 0 to 1. A
+            missing table raises a ``KeyError``.
 
     Returns:
         - ``curves``: a row per run on the path-star and step: the accuracies
@@ -191,15 +192,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           easiest_last, trained, chance, panel``.
         - ``shares``: a row per run of a GPT and step: the share of the state before the
           first block that identifies the token
-          (:func:`inweights.probes.token_share.token_share`). Columns: those of
-          ``share``, and ``panel``.
+          (:func:`inweights.probes.token_share.token_share`). Columns: all columns of
+          ``share``, plus ``panel``.
         - ``final``: a row per run on the path-star at its last step: the columns of
           ``curves``; the ``ratio``, ``gradient`` and ``share`` (as ``began``) of
           :func:`inweights.probes.token_share.token_share` at step 0; ``nearest``, the
           share of leaves whose own first node is nearest; and ``half``, the first step
-          at which the hardest token has an accuracy of a half (one more than the last
-          step if there is none). Columns: ``world, model, condition, seed, step,
-          hardest, exact, easiest_last, trained, chance, ratio, gradient, began,
+          at which the accuracy on the hardest token is at least 0.5 (or the last step
+          plus 1 if there is no such step). Columns: ``world, model, condition, seed,
+          step, hardest, exact, easiest_last, trained, chance, ratio, gradient, began,
           nearest, half``.
         - ``drowned``: the rows of ``final`` of the GPT with the positions N(0, 1) and
           sinusoidal, which are longer than the token embeddings. Columns: as in
@@ -212,7 +213,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           by_ratio``.
         - ``grid``: a row per run on the grid and ``pairs`` (even or odd hops apart):
           Spearman's ρ of cosine and hops; ``which`` names model and condition. Columns:
-          those of ``even``, and ``pairs, which``.
+          all columns of ``even``, plus ``pairs, which``.
     """
     runs = derived_paths.whole(tables["paths"])
     first = tables["share"].filter(pl.col("step") == 0)

@@ -48,11 +48,11 @@ class Settings(iw.Config):
             size``; by default all.
         knowledge: Names of sets of real facts, such as ``@people``; none by default.
         decays: Two weight decays of the soft program, for predicting Emb-MLP and GPT.
-            The models are trained without them, because a training that stops short of
-            the optimum is closer to the soft program than to program (2).
-        replicas: Number of replicas of the short trainings.
-        tried: Number of updates of the short trainings, divided by the number in
-            ``predict --by training``; above 0.
+            The models are trained without them, because a training run that stops short
+            of the optimum is closer to the soft program than to program (2).
+        replicas: Number of replicas in the short training runs.
+        tried: Factor, above 0, by which the numbers of updates of ``predict --by
+            training`` are multiplied for the short training runs.
         emb_mlp: Settings of Emb-MLP and its training.
         gpt: Settings of the GPT and its training.
     """
@@ -76,7 +76,7 @@ class Settings(iw.Config):
     )
 
     def worlds(self) -> dict[tuple[str, float], experiments.WorldConfig]:
-        """Return the configs of all worlds, by name of the family and trained share of identities.
+        """Return the configs of all worlds, by name of the family and share of trained identities.
 
         Returns:
             Configs, by pairs of name and share from 0 to 1, such as ``("popularity
@@ -84,7 +84,7 @@ class Settings(iw.Config):
 
         Raises:
             ConfigError: ``popularity`` is empty, a name in ``others`` is unknown, or a
-                number is out of range for a world.
+                value is out of range for a world.
         """
         check_size("the number of values of popularity", len(self.popularity))
         of = partial(msgspec.structs.replace, self.drawn)
@@ -128,27 +128,31 @@ _TRIED = ("drawn", "popularity 0.7")
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan the predictions for every query of every world, and the trainings of both models.
+    """Plan the predictions for every query of every world, and the training of both models.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexities`` and ``drawn``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``world`` (name of a family of :meth:`Settings.worlds`),
-        ``identity`` (fraction of bridges with an identity: 0.5, 0, 1), and ``model``
-        (Emb-MLP, GPT); the measures ``trained`` (:func:`inweights.probes.margins`) and
-        ``accuracy`` (:func:`inweights.probes.accuracy`); the computations ``predicted``
-        (:func:`~inweights.theory.prediction.predict.predicted_queries`), ``softly``
-        (:func:`~inweights.theory.prediction.predict.predicted_queries`) and ``tried``
-        (:func:`~inweights.audit.prediction.by_training.trained_queries`), all for each
-        seed: ``predicted`` by program (2) (Identity Bridge §4.3), ``softly`` by the
-        soft program with a weight decay for each model, and ``tried`` by short
-        trainings, of some families.
+        The plan.
+
+        - Labels of the trials: ``world`` (name of a family of :meth:`Settings.worlds`),
+          ``identity`` (fraction of bridges with an identity: 0.5, 0, 1), and ``model``
+          (Emb-MLP, GPT).
+        - Measures: ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
+          (:func:`inweights.probes.accuracy`).
+        - Computations: ``predicted``
+          (:func:`~inweights.theory.prediction.predict.predicted_queries`), ``softly``
+          (:func:`~inweights.theory.prediction.predict.predicted_queries`) and ``tried``
+          (:func:`~inweights.audit.prediction.by_training.trained_queries`), all for
+          each seed: ``predicted`` by program (2) (Identity Bridge §4.3), ``softly`` by
+          the soft program with a weight decay for each model, and ``tried`` (some
+          families only) by short training runs.
 
     Raises:
         ConfigError: ``popularity`` is empty, a name in ``others`` is unknown, or a
-            number is out of range for a world, a model or its training. Names in
+            value is out of range for a world, a model or its training. Names in
             ``knowledge`` are checked when a world is built.
         DataError: A file of ``knowledge`` cannot be read.
     """

@@ -40,8 +40,8 @@ class Settings(iw.Config):
         rate: Learning rate of the trained architectures, above 0.
         frozen_rate: Learning rate of associative storage, above 0.
         descent: Settings of Node2Vec and its gradient descent.
-        looks: Approximate number of recordings during a training, at least 1; about 40
-            of them are stored as frames.
+        looks: Approximate number of recordings during a training run, at least 1. About
+            40 of them are stored as frames of the animation.
         draws: Number of random embeddings from which each null distribution is
             estimated.
 
@@ -72,7 +72,7 @@ class Settings(iw.Config):
             )
 
     def training(self, architecture: str, *, pooled: bool = False) -> gm.Training:
-        """Return the settings of an architecture's training, which are the same on every graph.
+        """Return the training settings of an architecture, which are the same on every graph.
 
         Args:
             architecture: ``TinyGPT``, ``TinySSM``, ``TinyNN`` or ``associative``
@@ -96,26 +96,29 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan a recorded training of every architecture on every graph.
+    """Plan a recorded training run of every architecture on every graph.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``own`` and ``width``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (karate-club, florentine-families,
-        davis-southern-women, les-miserables, and names of ``own``) and ``architecture``
-        (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT; TinySSM: a Mamba;
-        Node2Vec); the measures ``recall`` (:func:`inweights.probes.graph_recall`),
-        ``correlation`` (:func:`inweights.probes.hop_correlation`), ``far`` (the same
-        over pairs that are not neighbours; not for Node2Vec) and ``film``
-        (:func:`inweights.probes.snapshot`; during training, only for the first seed);
-        and the computation ``links`` by ``graph``, a row per edge with the names of its
-        ends. The label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``graph`` (karate-club, florentine-families,
+          davis-southern-women, les-miserables, and names of ``own``) and
+          ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT;
+          TinySSM: a Mamba; Node2Vec).
+        - Measures: ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
+          (:func:`inweights.probes.hop_correlation`), ``far`` (the same over pairs that
+          are not neighbours; not for Node2Vec) and ``film``
+          (:func:`inweights.probes.snapshot`; during training, only for the first seed).
+        - Computation: ``links`` by ``graph``, a row per edge with the names of its
+          ends.
 
     Raises:
         ConfigError: A graph has more than 10,000 nodes, or all its connected nodes are
-            neighbours; ``looks`` is below 1; or a number is out of range for a model or
+            neighbours; ``looks`` is below 1; or a value is out of range for a model or
             its training.
         DataError: A file of a graph cannot be read.
     """
@@ -212,7 +215,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             labels are ``graph`` (karate-club, florentine-families,
             davis-southern-women, les-miserables, and names of ``own``) and
             ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN;
-            TinyGPT; TinySSM: a Mamba; Node2Vec).
+            TinyGPT; TinySSM: a Mamba; Node2Vec). Accuracies and recall are fractions
+            from 0 to 1.
 
     Returns:
         The tables of :func:`~inweights.recipes.geometric_memory.filming.pictures`:
@@ -223,11 +227,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         the architecture is trained by gradient descent, which holds for all except
         Node2Vec). ``correlation``, one row per graph, architecture and seed: the
         columns of the measured table, ``size`` (absolute value of Spearman's ρ) and
-        ``beyond_chance`` (how far ρ is below the null distribution's ``null_low``;
-        positive if ρ is below).
+        ``beyond_chance`` (``null_low`` of the null distribution minus ρ, which is
+        positive if ρ is below the distribution).
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     graphs = {}
     for (name,), rows in tables["links"].partition_by("graph", as_dict=True).items():

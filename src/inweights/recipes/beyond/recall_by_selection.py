@@ -46,7 +46,7 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
             queries.
 
         Raises:
-            ConfigError: ``seed`` is not from 0 to below 2⁶³.
+            ConfigError: ``seed`` is negative, or 2⁶³ or larger.
             ValueError: ``n``, the number of attributes, is negative, or ``relations``,
                 the number of relations, is below 1.
         """
@@ -107,14 +107,16 @@ def plan(settings: Settings) -> Plan:
             ``relations``; :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``n`` (number of subjects: 8, 32, 128), ``width`` (of the
-        model), and ``arm`` (``swept``: known subjects at every width; at one width
-        ``known``: known subjects; ``new embeddings``: then new subjects, by training
-        embeddings alone; ``new embeddings, random block``: the same with a random
-        frozen block); the measures ``accuracy`` (:func:`inweights.probes.accuracy`) and
-        ``transferred``
-        (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`; only for
-        ``arm`` known). The label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``n`` (number of subjects: 8, 32, 128), ``width`` (of
+          the model), and ``arm`` (``swept``: known subjects at every width; at one
+          width ``known``: known subjects; ``new embeddings``: then new subjects, by
+          training embeddings alone; ``new embeddings, random block``: the same with a
+          random frozen block).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``transferred``
+          (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`; only for
+          ``arm`` known).
 
     Raises:
         ConfigError: A width, the rate or the decay is out of range, or ``steps`` is
@@ -175,7 +177,7 @@ def _trial(
     high=1.0,
 )
 def superposed(model: Any, worlds: Any) -> pl.DataFrame:
-    """Measure how linear subjects' embeddings are in the head's vectors of their attributes.
+    """Measure how well a linear fit predicts subjects' embeddings from attributes' head vectors.
 
     Args:
         model: A GPT with an untied head and ``R`` replicas, which is not checked.
@@ -246,12 +248,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             model), and ``arm`` (``swept``: known subjects at every width; at one width
             ``known``: known subjects; ``new embeddings``: then new subjects, by
             training embeddings alone; ``new embeddings, random block``: the same with a
-            random frozen block).
+            random frozen block). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``swept``: a row per run: ``recall`` (accuracy) of known facts at every size
-          and width; ``subjects`` is the size in words. Columns: ``n, width, arm, seed,
-          role, recall, subjects``.
+        - ``swept``: a row per run: ``recall`` (accuracy, 0 to 1) of the known facts;
+          ``subjects`` is the size in words. Columns: ``n, width, arm, seed, role,
+          recall, subjects``.
         - ``needed``: a row per size and seed: the smallest ``width`` with a recall of
           .99 or more (twice the largest width if there is none), and ``growth``, this
           width divided by the width needed at the smallest size. Columns: ``n, seed,
@@ -260,7 +262,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``recall``. Columns: as in ``swept``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     recall = tables["accuracy"].select(
         "n", "width", "arm", "seed", "role", recall="accuracy"

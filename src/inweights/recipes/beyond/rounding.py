@@ -1,4 +1,4 @@
-"""Our experiment: what preserves a geometry that fp32 loses: rounding, noise, or terms of AdamW?"""
+"""Our experiment: what preserves a geometry that fp32 loses: rounding, noise, or AdamW's terms?"""
 
 from functools import partial
 from itertools import product
@@ -60,7 +60,7 @@ CHANGES = (
 
 
 class Point(iw.Config):
-    """A width of TinyNN, with the rate and updates at which its geometry forms and fades.
+    """A width of TinyNN, with a rate and number of updates at which its geometry forms and fades.
 
     A value of the wrong type raises a ``ConfigError``; ranges are checked when the
     config is used.
@@ -83,7 +83,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        changes: The conditions, each of which changes something in the training.
+        changes: The conditions, each of which changes one aspect of training.
         points: Widths of TinyNN, each with a learning rate and a number of updates.
         every: Number of steps between two measurements, at least 1.
     """
@@ -97,22 +97,23 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan TinyNN on the cycle, at every width in every condition.
+    """Plan training runs of TinyNN on the cycle, at every width in every condition.
 
     Args:
         settings: The recipe's settings, such as ``changes``, ``points`` and ``every``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``change`` (fp32: plain AdamW; bf16; noise .1; ε 1e-3; β₂
-        .9: as :class:`Change` explains) and ``width`` (of TinyNN: 64, 128); the
-        measures ``order`` (:func:`inweights.probes.hop_correlation` with ``draws=1``;
-        during training) and ``margin`` (:func:`inweights.probes.geometric_margin` with
-        ``draws=1``; during training). The label values listed here apply to the default
-        settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``change`` (fp32: plain AdamW; bf16; noise .1; ε 1e-3;
+          β₂ .9: as :class:`Change` explains) and ``width`` (of TinyNN: 64, 128).
+        - Measures: ``order`` (:func:`inweights.probes.hop_correlation` with
+          ``draws=1``; during training) and ``margin``
+          (:func:`inweights.probes.geometric_margin` with ``draws=1``; during training).
 
     Raises:
-        ConfigError: ``every`` is negative, or a number is out of range for the model or
+        ConfigError: ``every`` is negative, or a value is out of range for the model or
             its training.
     """
     trials = []
@@ -162,10 +163,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``margin`` (mean over nodes of the margin of the smallest neighbour, at the
           end). Columns: ``change, seed, width, last, best, life, margin, lost``.
         - ``order``: a row per run and step, except step 0, with ρ; ``panel`` names the
-          width in words. Columns: those of the measured ``order``, and ``panel``.
+          width in words. Columns: all columns of the measured ``order``, plus
+          ``panel``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     run = [*RUN, "width"]
     order = tables["order"].filter(pl.col("step") > 0)

@@ -41,23 +41,24 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan Emb-MLP and a GPT for every choice of facts that are trained with the forward facts.
+    """Plan an Emb-MLP and a GPT for every choice of facts trained besides the forward facts.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``told`` and ``training``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``beside`` (what is trained in addition to the forward
-        facts: ``nothing``; ``targets``: facts whose answers are the entities;
-        ``identities``; ``both``), ``told`` (number of pairs whose reversal is trained:
-        0, 10), and ``model`` (Emb-MLP; GPT, small); the measure ``accuracy``
-        (:func:`inweights.probes.accuracy`). The label values listed here apply to the
-        default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``beside`` (what is trained in addition to the forward
+          facts: ``nothing``; ``targets``: facts whose answers are the entities;
+          ``identities``; ``both``), ``told`` (number of pairs whose reversal is
+          trained: 0, 10), and ``model`` (Emb-MLP; GPT, small).
+        - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
         ConfigError: ``n`` is below 2, a number of reversals is outside ``[0, n)``, or a
-            number is out of range for a model or its training.
+            value is out of range for a model or its training.
     """
     trials = []
     for beside, world in BESIDE.items():
@@ -87,17 +88,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             chance, loss, right_answers``. The labels are ``beside`` (what is trained in
             addition to the forward facts: ``nothing``; ``targets``: facts whose answers
             are the entities; ``identities``; ``both``), ``told`` (number of pairs whose
-            reversal is trained: 0, 10), and ``model`` (Emb-MLP; GPT, small).
+            reversal is trained: 0, 10), and ``model`` (Emb-MLP; GPT, small). Accuracies
+            and recall are fractions from 0 to 1.
 
     Returns:
         - ``reversals``: a row per run: the accuracy on the untrained reversals, over
           all outputs (``accuracy``) and among the subjects (``accuracy_among``).
-          Columns: those of ``accuracy``.
-        - ``memorised``: a row per run: accuracy on the facts of the role that it
-          recalls worst. Columns: ``model, beside, told, seed, accuracy``.
+          Columns: all columns of ``accuracy``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
+          over the roles (kinds) of facts. Columns: ``model, beside, told, seed,
+          accuracy``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     return {
         "reversals": tables["accuracy"].filter(pl.col("part") == "queries"),

@@ -73,20 +73,23 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan one training for each cell of the design.
+    """Plan one training run for each cell of the design.
 
     Args:
         settings: The recipe's settings, such as ``shrink``; :class:`Settings` describes
             each.
 
     Returns:
-        Trials with the labels ``cell`` (0 to 31) and the value of each factor in the
-        cell: ``rate`` (times 0.064 / width: 0.5, 2), ``random_offset`` (of positions:
-        False, True), ``tied_head`` (False, True), ``small_initialisation`` (False,
-        True), ``decay`` (weight decay: 0, 0.1), ``layers`` (2, 4), ``width`` (32, 64),
-        ``steps`` (280, 560), and ``facts`` (number ``N`` of subjects: 10, 20); the
-        measure ``accuracy`` (:func:`inweights.probes.accuracy`). The labels contain the
-        undivided values, even if ``shrink`` divides them.
+        The plan.
+
+        - Labels of the trials: ``cell`` (0 to 31) and the value of each factor in the
+          cell: ``rate`` (times 0.064 / width: 0.5, 2), ``random_offset`` (of positions:
+          False, True), ``tied_head`` (False, True), ``small_initialisation`` (False,
+          True), ``decay`` (weight decay: 0, 0.1), ``layers`` (2, 4), ``width`` (32,
+          64), ``steps`` (280, 560), and ``facts`` (number ``N`` of subjects: 10, 20).
+        - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
+
+        The labels contain the undivided values, even if ``shrink`` divides them.
 
     Raises:
         ConfigError: ``shrink`` is below 1, or too large for the model.
@@ -128,7 +131,7 @@ def _trial(cell: int, chosen: Mapping[str, Any], shrink: int) -> Trial:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the effect of each factor for each seed, and shares of variance with intervals.
+    """Return the effect of each factor by seed, and the explained shares of variance.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
@@ -140,13 +143,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``random_offset`` (of positions: False, True), ``tied_head`` (False, True),
             ``small_initialisation`` (False, True), ``decay`` (weight decay: 0, 0.1),
             ``layers`` (2, 4), ``width`` (32, 64), ``steps`` (280, 560), and ``facts``
-            (number ``N`` of subjects: 10, 20).
+            (number ``N`` of subjects: 10, 20). Accuracies and recall are fractions from
+            0 to 1.
 
     Returns:
-        - ``composed``: a row per run: accuracy on the compositions. Columns: those of
-          ``accuracy``.
-        - ``recall``: a row per run: accuracy on the facts of the role that it recalls
-          worst. Columns: ``cell, seed, recall``.
+        - ``composed``: a row per run: accuracy on the compositions. Columns: all
+          columns of ``accuracy``.
+        - ``recall``: a row per run, with ``recall``, the lowest accuracy over the roles
+          (kinds) of facts. Columns: ``cell, seed, recall``.
         - ``effects``: a row per term (a factor, or a pair of factors; ``order`` is 1 or
           2) and seed: mean accuracy of the cells at the high level minus the mean
           accuracy of the cells at the low level. If several pairs have the same column
@@ -161,7 +165,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           share, within this seed. Columns: ``term, seed, share, what``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     queries = compositions(tables["accuracy"])
     known = where_known(queries, tables["accuracy"], ["cell"])

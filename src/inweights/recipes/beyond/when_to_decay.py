@@ -45,13 +45,13 @@ class Settings(iw.Config):
             (tied), ``False`` has its own weights.
         width: Width of the model in the full comparison of heads, phases and decayed
             parameters.
-        other_widths: Further widths, at which only a tied head is trained, once without
-            decay and once with decay throughout. The learning rate is inversely
+        other_widths: Additional widths. At these, only a tied head is trained, once
+            without decay and once with decay throughout. The learning rate is inversely
             proportional to the width.
         layers: Number of blocks.
         rate: Learning rate at width 64, above 0. At width ``w`` it is multiplied by
             ``64 / w``.
-        decay: Weight decay, where weights decay, at least 0.
+        decay: Weight decay of the parameters and phases that have it, at least 0.
         learn: Number of updates in which the facts are learnt, at a constant rate.
         settle: Number of further updates, during which the rate falls to 0 as a cosine.
             The sum of these rates equals the sum for half the number of updates at a
@@ -119,15 +119,17 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``head`` (tied, untied), ``width`` (64; 32, 128),
-        ``decayed`` (``norms and biases spared``, ``everything decays``), and ``when``
-        (phases with weight decay: ``never``, ``during`` the first, ``after`` it,
-        ``throughout``); the measure ``accuracy`` (:func:`inweights.probes.accuracy`).
-        The label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``head`` (tied, untied), ``width`` (64; 32, 128),
+          ``decayed`` (``norms and biases spared``, ``everything decays``), and ``when``
+          (phases with weight decay: ``never``, ``during`` the first, ``after`` it,
+          ``throughout``).
+        - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
-        ConfigError: ``n`` is below 2, ``complexity`` is not from 1 to ``n``, or a
-            number is out of range for a model or its training.
+        ConfigError: ``n`` is below 2, ``complexity`` is not from 1 to ``n``, or a value
+            is out of range for a model or its training.
     """
     spared: tuple[Decayed, ...] = ("matrices",)
     arms: list[tuple[bool, int, str, Decayed]] = []
@@ -164,21 +166,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             chance, loss, right_answers``. The labels are ``head`` (tied, untied),
             ``width`` (64; 32, 128), ``decayed`` (``norms and biases spared``,
             ``everything decays``), and ``when`` (phases with weight decay: ``never``,
-            ``during`` the first, ``after`` it, ``throughout``).
+            ``during`` the first, ``after`` it, ``throughout``). Accuracies and recall
+            are fractions from 0 to 1.
 
     Returns:
         - ``runs``: a row per run: accuracy on the compositions, and ``recall`` of the
           role of facts that the run recalls worst; ``panel`` names head and width.
-          Columns: those of ``accuracy``, and ``recall, panel``.
+          Columns: all columns of ``accuracy``, plus ``recall, panel``.
         - ``gain``: a row per run: the same, with ``_base``, the accuracy of the same
           head, width and seed without decay, and ``gain``, the difference (0 without
           decay). ``accuracy`` is NaN if the recall of the run is below :data:`KNOWN`
           (.99), ``_base`` is NaN if the recall of the run without decay is, and
-          ``gain`` is NaN in both cases. Columns: those of ``accuracy``, and ``recall,
-          _base, gain``.
+          ``gain`` is NaN in both cases. Columns: all columns of ``accuracy``, plus
+          ``recall, _base, gain``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     answered = compositions(tables["accuracy"])
     place = pl.col("when").replace_strict({when: i for i, when in enumerate(WHEN)})

@@ -86,13 +86,15 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``axis`` and ``value`` (the setting that differs from the
-        base run, and its value in words: keys of :data:`AXES`), ``init``
-        (initialisation: standard, small), and ``world`` (``C = 1`` and ``C = 2``, with
-        identities; ``no identity``, C = 1); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`; during training) and ``alignment``
-        (:func:`inweights.probes.alignment`; during training), every ``every`` steps.
-        The label values listed here apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``axis`` and ``value`` (the setting that differs from
+          the base run, and its value in words: keys of :data:`AXES`), ``init``
+          (initialisation: standard, small), and ``world`` (``C = 1`` and ``C = 2``,
+          with identities; ``no identity``, C = 1).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`; during training)
+          and ``alignment`` (:func:`inweights.probes.alignment`; during training), every
+          ``every`` steps.
 
     Raises:
         ConfigError: ``n`` is below 2, ``complexity`` is not from 1 to ``n``, ``every``
@@ -150,11 +152,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             seed, step``. The labels are ``axis`` and ``value`` (the setting that
             differs from the base run, and its value in words: keys of :data:`AXES`),
             ``init`` (initialisation: standard, small), and ``world`` (``C = 1`` and ``C
-            = 2``, with identities; ``no identity``, C = 1).
+            = 2``, with identities; ``no identity``, C = 1). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         - ``map_c1``: the rows of ``final`` with identities at complexity one. Columns:
-          those of ``accuracy``, and ``contrast, nearest``.
+          all columns of ``accuracy``, plus ``contrast, nearest``.
         - ``map_harder``: the rows of ``final`` with identities at the higher
           complexity. Columns: as in ``map_c1``.
         - ``map_without``: the rows of ``final`` without identities. Columns: as in
@@ -166,12 +169,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           (Pearson's) of accuracy and contrast over the runs. Columns: ``world, seed,
           correlation``.
         - ``leads``: a row per run with identities whose accuracy is at least a half:
-          the half-times of accuracy (``answered``) and of ``nearest`` (``aligned``),
-          and ``lead``, the first minus the second. Columns: ``axis, value, init, world,
-          seed, answered, aligned, lead``.
+          the half-times, in steps, of accuracy (``answered``) and of ``nearest``
+          (``aligned``), and ``lead``, the first minus the second. Columns: ``axis,
+          value, init, world, seed, answered, aligned, lead``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     runs = [*LABELS, "seed"]
     keys = [*runs, "step"]
@@ -213,7 +216,7 @@ both = final.over("init")
 
 
 def at(axis: str, value: str, init: str = "standard", world: str = "C = 1") -> Score:
-    """Return the score of the final accuracy at one value of an axis.
+    """Return a score: the final accuracy at one value of an axis.
 
     Args:
         axis: Name of the axis, a key of :data:`AXES`.

@@ -23,7 +23,8 @@ class Settings(iw.Config):
     Attributes:
         world: Config of the world, in which each bridge leads to two objects by two
             second relations.
-        heads: Heads that are trained: ``untied``, ``tied`` or both.
+        heads: Kinds of head to train: ``untied`` (with its own weights), ``tied`` (to
+            the token embeddings) or both.
         gpt: Config of the GPT. Its head is set by ``heads``.
         phase: Settings of the only phase of the GPT's training.
         controls: Names of the controls (:func:`inweights.experiments.with_controls`):
@@ -53,12 +54,13 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``head`` (untied, tied) and ``control`` (``none``: the
-        model itself; ``no-bridge``: trained without identities; ``untrained``); the
-        measures ``accuracy`` (:func:`inweights.probes.accuracy`), ``carries``
-        (:func:`inweights.probes.carries`) and ``patching``
-        (:func:`inweights.probes.activation_patching`). The label values listed here
-        apply to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``head`` (untied, tied) and ``control`` (``none``: the
+          model itself; ``no-bridge``: trained without identities; ``untrained``).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``carries``
+          (:func:`inweights.probes.carries`) and ``patching``
+          (:func:`inweights.probes.activation_patching`).
 
     Raises:
         ConfigError: A control is unknown, or ``no-bridge`` does not apply because
@@ -89,7 +91,7 @@ def patching() -> Measure:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return what states carry at the last position, the largest shares, and effects in controls.
+    """Return what states at the last position carry, the largest shares, and effects in controls.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
@@ -101,7 +103,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             depth, position, effect, accuracy``). All have the columns ``head, control,
             seed, statements``. The labels are ``head`` (untied, tied) and ``control``
             (``none``: the model itself; ``no-bridge``: trained without identities;
-            ``untrained``).
+            ``untrained``). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``shares``: a row per run, depth and ``carried`` (``bridge``, ``relation``,
@@ -109,22 +111,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           carries it (:func:`inweights.probes.carries`). Columns: ``head, control, seed,
           depth, carried, share``.
         - ``places``: the rows of ``carries`` about models that are not controls.
-          Columns: those of ``carries``.
+          Columns: all columns of ``carries``.
         - ``after``: a row per run: the largest shares over all states at depth 2 or
           more. Columns: ``head, control, seed, bridge, relation, answer``.
         - ``largest``: a row per run: the largest share of bridge or answer over all
           states (``either``). Columns: ``head, control, seed, either``.
-        - ``compositions``: a row per run: accuracy on the compositions. Columns: those
-          of ``accuracy``.
-        - ``memorised``: a row per run: accuracy on the facts of the role that it
-          recalls worst. Columns: ``head, control, seed, accuracy``.
+        - ``compositions``: a row per run: accuracy on the compositions. Columns: all
+          columns of ``accuracy``.
+        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
+          over the roles (kinds) of facts. Columns: ``head, control, seed, accuracy``.
         - ``influence``: a row per run without identities: the ``effect`` of patching
           after ``block.2`` at the last position, the effect with identities
-          (``whole``), and ``part``, the first divided by the second. Columns: those of
-          ``patching``, and ``whole, part``.
+          (``whole``), and ``part``, the first divided by the second. Columns: all
+          columns of ``patching``, plus ``whole, part``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     carries = tables["carries"]
     keys = [*LABELS, "seed"]

@@ -87,7 +87,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computations ``before``
+        The plan. Its computations are ``before``
         (:func:`~inweights.recipes.shared.language.strategies.known_before`: the answers
         of the untrained model to general questions, computed once, without labels) and
         ``after`` (:func:`~inweights.recipes.shared.language.strategies.teach`), for
@@ -151,20 +151,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           strategy may state the chain), with the accuracy, ``chance`` and ``excess``,
           the first minus the second. Columns: ``condition, seed, what, accuracy,
           chance, excess``.
-        - ``shown``: the rows of the kinds in :data:`WORDS`, in the words and the order
-          of the figure. Columns: as in ``accuracy``.
+        - ``shown``: the rows of the kinds of question in :data:`WORDS`, with the names
+          and in the order used in the figure. Columns: as in ``accuracy``.
         - ``kept``: a row per run: the share of general knowledge that is ``lost``; the
-          ``rise`` of the loss on other text, in bits per token; the shares of general
-          answers that repeat themselves (``repeats``) or begin with a trained name
-          (``spilled``); and number of tokens (``trained``) and ``loss`` of the
-          fine-tuning. Columns: ``condition, seed, lost, rise, repeats, spilled,
-          trained, loss``.
+          increase of the loss on other text, in bits per token (``rise``); the shares
+          of general answers that repeat themselves (``repeats``) or begin with a
+          trained name (``spilled``); and the number of tokens (``trained``) and
+          ``loss`` of the fine-tuning. Columns: ``condition, seed, lost, rise, repeats,
+          spilled, trained, loss``.
         - ``wrong``: a row per run and kind of question: the share of answers in words
           that begin with a wrong name of the world. Columns: ``condition, seed, what,
           wrong``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     after = tables["after"]
     before = tables["before"]

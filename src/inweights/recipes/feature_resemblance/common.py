@@ -16,7 +16,7 @@ NEAR = {tasks.ONE_LAYER: 0.03, tasks.GPT: 0.1}
 
 
 def measures() -> tuple[Probe, ...]:
-    """Return the two probes with which these recipes measure every trained model.
+    """Return the two probes that these recipes apply to every trained model.
 
     Returns:
         The functions :func:`inweights.probes.accuracy` and
@@ -26,7 +26,7 @@ def measures() -> tuple[Probe, ...]:
 
 
 def world_of(course: str, n: int) -> experiments.WorldConfig:
-    """Return the config of the world on which a training task is trained.
+    """Return the config of the world that a training task uses.
 
     Args:
         course: Name of the task, such as ``joint`` or ``two-hop``
@@ -96,7 +96,7 @@ def compared(
             ``closed_form``, the two predictions of
             :func:`inweights.probes.resemblance.predicted_similarity`.
         published: For each row of the paper's table, a pair: the values of the labels
-            (in the order of ``labels``) and the printed cosine.
+            (in the order of ``labels``) and the cosine printed in the paper.
         labels: Names of the columns that identify the trials.
 
     Returns:
@@ -133,19 +133,20 @@ def compared(
 def near(
     similarity: experiments.Score, printed: float, tolerance: float = 0.03
 ) -> experiments.Judged:
-    """Return a similarity with a target: the printed value, plus or minus a tolerance.
+    """Return a similarity with a target range: the printed value plus or minus a tolerance.
 
     Args:
         similarity: The score of the cosine.
         printed: Value that the paper prints, from -1 to 1.
-        tolerance: Largest distance from the printed value, by default 0.03. The upper
-            edge of the target is at most 1.
+        tolerance: Largest allowed distance from the printed value; by default 0.03. The
+            upper end of the target range is capped at 1.
 
     Returns:
-        The judged score. The edges of its target are rounded to four digits.
+        The judged score. The ends of its target range are rounded to four digits.
 
     Raises:
-        ConfigError: ``tolerance`` is negative, or the target lies above 1.
+        ConfigError: ``tolerance`` is negative, or the lower end of the target range is
+            above 1.
     """
     # No cosine is above 1; four digits, as the papers print them.
     high = min(1.0, round(printed + tolerance, 4))
@@ -164,7 +165,7 @@ def both_models(
     """Return one trial of a training task for each of two models, named by the label ``model``.
 
     Args:
-        labels: Further labels of the trials, by name.
+        labels: Additional labels of the trials, by name.
         world: Config of the world.
         one_layer: Settings of the one-layer transformer and its training.
         gpt: Settings of the GPT and its training.
@@ -178,7 +179,7 @@ def both_models(
 
     Raises:
         ConfigError: ``rho`` is below 1, the task is unknown, the GPT's ``losses`` do
-            not contain it, or a number is out of range for a model or its training.
+            not contain it, or a value is out of range for a model or its training.
     """
     return [
         experiments.Trial(

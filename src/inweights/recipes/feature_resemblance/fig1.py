@@ -32,8 +32,8 @@ class Settings(iw.Config):
             trained one after the other.
         gpt: Config of the GPT, which is trained end to end with AdamW.
         gpt_rate: Learning rate of the GPT.
-        gpt_steps: Largest number of updates of the GPT, whose training stops at a loss
-            of .02.
+        gpt_steps: Largest number of updates of the GPT. Training stops earlier at a
+            loss of 0.02.
     """
 
     world: Labels = Labels()
@@ -57,7 +57,7 @@ class Settings(iw.Config):
             updates of one layer by full-batch gradient descent.
 
         Raises:
-            ConfigError: ``rate`` is not above 0 and finite, or ``steps`` is negative.
+            ConfigError: ``rate`` is not positive and finite, or ``steps`` is negative.
         """
         optimizer = iw.Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
         phase = partial(iw.Phase, steps=self.steps, optimizer=optimizer)
@@ -77,14 +77,16 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the label ``model`` (``linear network``, ``GPT``); the measure
-        ``cosines`` (:func:`inweights.probes.depth.label_cosines`); the computation
-        ``foretold`` (:func:`inweights.probes.depth.predicted_similarity_by_depth`), the
-        similarity at each depth of the linear network that theory predicts, without
-        training.
+        The plan.
+
+        - Label of the trials: ``model`` (``linear network``, ``GPT``).
+        - Measure: ``cosines`` (:func:`inweights.probes.depth.label_cosines`).
+        - Computation: ``foretold``
+          (:func:`inweights.probes.depth.predicted_similarity_by_depth`), the similarity
+          at each depth of the linear network that theory predicts, without training.
 
     Raises:
-        ConfigError: A learning rate is not above 0 and finite, or a number of updates
+        ConfigError: A learning rate is not positive and finite, or a number of updates
             is negative.
     """
     from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
@@ -146,7 +148,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           cosine between labels. Columns: ``model, seed, rise, contrast, other_rise``.
         - ``predicted``: a row per layer, up to depth 4, and seed of the linear network,
           with the predicted cosine (``foretold``) and its absolute ``error``. Columns:
-          those of ``cosines``, and ``foretold, error``.
+          all columns of ``cosines``, plus ``foretold, error``.
         - ``final_loss``: a row per run, with the training loss that was recorded last.
           Columns: ``model, seed, loss``.
         - ``shown``: a row per run, depth and ``pairs`` (``same label``; ``other label,
@@ -154,7 +156,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           Columns: ``model, seed, depth, pairs, cosine``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     keys = ["model", "seed"]
     foretold = tables["foretold"]

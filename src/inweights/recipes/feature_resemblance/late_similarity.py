@@ -31,7 +31,7 @@ class Settings(iw.Config):
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
         rho: Number of copies of the similarity premise in joint training, at least 1.
         late: Number of updates of the second phase of the one-layer transformer that is
-            trained by layers.
+            trained layer by layer.
         one_layer: Training of the one-layer transformer of Table 1.
         gpt: Training of the GPT, with the initialisation of GPT-2.
         end_to_end: Training of the one-layer transformer of Table 3.
@@ -57,26 +57,33 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan each reading with both models of Table 1, and the curricula of Table 3 at each scale.
+    """Plan each reading of AS with both models of Table 1, and Table 3 at each initial scale.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``late``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (``one-layer`` and ``GPT`` as in Table 1;
-        ``end-to-end``, the one-layer transformer of Table 3), ``course`` (AS, AS-pair,
-        AS-target, joint, SA), and ``std`` (initial scale: 0.001, 0.02, 0.0025, 0.0075,
-        0.01); the measures ``accuracy`` (:func:`inweights.probes.accuracy`) and
-        ``resemblance`` (:func:`inweights.probes.resemblance`). The label values listed
-        here apply to the default settings. ``course`` is the order of training: joint,
-        all premises together; SA, the similarity premise before the attribution; AS,
-        AS-pair and AS-target, three readings of "similarity last"
-        (:func:`~.courses.phase_roles`).
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``model`` (``one-layer`` and ``GPT`` as in Table 1;
+          ``end-to-end``, the one-layer transformer of Table 3), ``course`` (AS,
+          AS-pair, AS-target, joint, SA), and ``std`` (initial scale: 0.001, 0.02,
+          0.0025, 0.0075, 0.01).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
+          (:func:`inweights.probes.resemblance`).
+
+        ``course`` is the order of training (:func:`~.courses.phase_roles`): joint, all
+        premises together; SA (similarity, then attribution), both sentences of the
+        similarity premise, then the attribution; AS (attribution, then similarity), the
+        attribution together with the similarity sentence about the same entity, then
+        the similarity sentence about the other entity; AS-pair and AS-target, two other
+        readings of AS (the attribution, then both similarity sentences; the
+        attribution, then only the sentence about the other entity).
 
     Raises:
         ConfigError: ``n`` is below 2, ``rho`` is below 1, ``late`` is negative,
-            ``gpt.losses`` does not contain ``AS``, or a number is out of range for a
+            ``gpt.losses`` does not contain ``AS``, or a value is out of range for a
             model or its training.
     """
     world = fr.world_of("AS", settings.n)
@@ -132,17 +139,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
             other, contrast``). Both have the columns ``model, course, std, seed``. The
             labels are ``model`` (``one-layer`` and ``GPT`` as in Table 1;
-            ``end-to-end``, the one-layer transformer of Table 3), ``course`` (AS,
-            AS-pair, AS-target, joint, SA), and ``std`` (initial scale: 0.001, 0.02,
-            0.0025, 0.0075, 0.01).
+            ``end-to-end``, the one-layer transformer of Table 3), ``course`` (the order
+            of training, explained at :func:`plan`: AS, AS-pair, AS-target, joint, SA),
+            and ``std`` (initial scale: 0.001, 0.02, 0.0025, 0.0075, 0.01). Accuracies
+            and recall are fractions from 0 to 1.
 
     Returns:
         - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
           two entities' states), ``other`` (the same for entities of different pairs)
-          and ``success`` (accuracy on the conclusion). Columns: ``model, course, std,
-          seed, cosine, other, success``.
-        - ``shown``: the same with ``start``, model and initial scale in words, for the
-          figure. Columns: ``model, course, std, seed, cosine, success, start``.
+          and ``success`` (accuracy on the conclusions, which are not trained). Columns:
+          ``model, course, std, seed, cosine, other, success``.
+        - ``shown``: the rows of ``table``, with ``start``, a text that names model and
+          initial scale, for the figure. Columns: ``model, course, std, seed, cosine,
+          success, start``.
         - ``given``: a row per seed, with ``most``: the number of the six printed values
           for AS (similarity and success of three models) that the best reading
           reproduces. For the end-to-end model, the initial scale that reproduces most
@@ -152,7 +161,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           similarities as printed (within 0.03). Columns: ``course, seed, matching``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     table = fr.similarities(tables, LABELS)
     printed = pl.DataFrame(_printed_rows(), orient="row", schema=_PRINTED_SCHEMA)

@@ -67,7 +67,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the distances of the networks from the limit of infinite width, by layer and width.
+    """Return the distances of the networks from their infinite-width limit, by layer and width.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``states``
@@ -77,7 +77,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``widest``: a row per layer and seed of the widest network, with its distances
           from the limit: ``length`` (of a state), ``same`` (product of two states with
-          the same label) and ``other`` (with different labels). Columns: those of
+          the same label) and ``other`` (with different labels). Columns: all columns of
           ``states``.
         - ``nearness``: a row per seed, with ``ratio``, the mean distance of the widest
           network (over layers and the three distances) divided by the mean distance of
@@ -87,7 +87,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           layer, seed, what, value``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     states = tables["states"]
     width = pl.col("width")

@@ -37,12 +37,13 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        n: Number of tuples, and of chains, at least 2.
+        n: Number of tuples of the analogy, and of chains of the two-hop world, at least
+            2.
         few: Number of tuples of the worlds in which stage 2 is followed step by step,
             at least 2. Stage 1 is shortened in proportion.
         rho: Number of copies of the similarity premise, at least 1.
-        slower: Factor, above 0, by which the learning rate of stage 2 is divided if it
-            is followed step by step.
+        slower: Divisor, above 0, of the learning rate of stage 2 if stage 2 is followed
+            step by step.
         steps: Number of updates of each phase of stage 2 if it is followed step by
             step. At the undivided learning rate it is a fiftieth of this number, and at
             least 10.
@@ -69,7 +70,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan initialisations, stage 1 at several widths, and stage 2 step by step at two rates.
+    """Plan checks of initialisations, stage 1 at several widths, and stage 2 step by step.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``few`` and ``rho``;
@@ -92,7 +93,7 @@ def plan(settings: Settings) -> experiments.Plan:
         settings.
 
     Raises:
-        ConfigError: ``n`` or ``few`` is below 2, ``rho`` is below 1, or a number is out
+        ConfigError: ``n`` or ``few`` is below 2, ``rho`` is below 1, or a value is out
             of range for the model or its training.
     """
     from inweights.theory.feature_resemblance.stage_two import stage_two
@@ -211,7 +212,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           steps, what, value, digits``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     twice = pl.when(pl.col("phase").max().over("course") > 1)
     taken = tables["stage_two"].with_columns(

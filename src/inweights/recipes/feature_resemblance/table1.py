@@ -31,7 +31,8 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        n: Number of tuples, and of two-hop chains, at least 2.
+        n: Number of tuples of the analogy, and of chains of the two-hop world, at least
+            2.
         rho: Number of copies of the similarity premise in the joint curriculum, at
             least 1.
         one_layer: Training of the one-layer transformer.
@@ -45,28 +46,33 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every curriculum with both models, and the prediction from the facts alone.
+    """Plan the training of both models under every curriculum, and a prediction without training.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``one_layer``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (one-layer, GPT) and ``course`` (joint, SA, AS,
-        two-hop, two-hop without identity); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`) and ``resemblance``
-        (:func:`inweights.probes.resemblance`); the computation ``foretold``
-        (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity that
-        theory predicts for the one-layer transformer, without training. ``course`` is
-        the order of training: joint, all premises together; SA, the similarity premise
-        before the attribution; AS, the attribution first and the similarity of the
-        other entity last; two-hop, first and second hops together, with or without
-        identities (:func:`~.courses.phase_roles`). The label values listed here apply
-        to the default settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``model`` (one-layer, GPT) and ``course`` (joint, SA,
+          AS, two-hop, two-hop without identity).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
+          (:func:`inweights.probes.resemblance`).
+        - Computation: ``foretold``
+          (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity
+          that theory predicts for the one-layer transformer, without training.
+
+        ``course`` is the order of training (:func:`~.courses.phase_roles`): joint, all
+        premises together; SA (similarity, then attribution), both sentences of the
+        similarity premise, then the attribution; AS (attribution, then similarity), the
+        attribution together with the similarity sentence about the same entity, then
+        the similarity sentence about the other entity; two-hop, first and second hops
+        together, with or without identity facts.
 
     Raises:
         ConfigError: ``n`` is below 2, ``rho`` is below 1, ``gpt.losses`` does not
-            contain every task, or a number is out of range for a model or its training.
+            contain every task, or a value is out of range for a model or its training.
     """
     one = settings.one_layer
     rho = settings.rho
@@ -84,7 +90,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the table, predictions and measurements, and recall of each role of facts.
+    """Return the results table, measured and predicted similarities, and accuracy on each role.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
@@ -95,27 +101,29 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts,
             closed_form``), and ``losses`` (training losses, as recorded: ``phase, step,
             loss``). All have the columns ``model, course, seed``. The labels are
-            ``model`` (one-layer, GPT) and ``course`` (joint, SA, AS, two-hop, two-hop
-            without identity).
+            ``model`` (one-layer, GPT) and ``course`` (the order of training, explained
+            at :func:`plan`: joint, SA, AS, two-hop, two-hop without identity).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
           two entities' states), ``other`` (the same for entities of different pairs),
-          ``success`` (accuracy on the conclusion) and the last training ``loss``.
-          Columns: ``model, course, seed, cosine, other, success, loss``.
+          ``success`` (accuracy on the conclusions, which are not trained) and the last
+          training ``loss``. Columns: ``model, course, seed, cosine, other, success,
+          loss``.
         - ``predicted``: a row per run of the one-layer transformer, with both
           predictions of the cosine and their absolute errors, as
-          :func:`~.common.compared` returns them. Columns: those of ``foretold``, and
-          ``cosine, other, success, loss, from_facts_error, closed_form_error``.
-        - ``shown``: a row per similarity, which ``what`` calls ``measured``,
-          ``published`` (``seed`` is -1) or ``predicted from the facts``. Columns:
-          ``model, course, seed, similarity, what``.
-        - ``kept``: a row per run and role, the accuracy on facts and conclusion, with
-          the names of the roles in the figure, such as ``(b, r1) → c`` or ``the
-          conclusion``. Columns: those of ``accuracy``.
+          :func:`~.common.compared` returns them. Columns: all columns of ``foretold``,
+          plus ``cosine, other, success, loss, from_facts_error, closed_form_error``.
+        - ``shown``: a row per similarity. ``what`` is ``measured``, ``published`` (in
+          the paper; ``seed`` is -1) or ``predicted from the facts``. Columns: ``model,
+          course, seed, similarity, what``.
+        - ``kept``: a row per run and role of the facts and conclusions, with
+          ``accuracy``. Roles have the names used in the figure, such as ``(b, r1) → c``
+          or ``the conclusion``. Columns: all columns of ``accuracy``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     table = fr.similarities(tables, LABELS)
     table = table.join(

@@ -21,7 +21,7 @@ class Settings(iw.Config):
         rows: Number of rows of the data that are used, spread evenly over its
             relations; at least 2, or 0 for all rows.
         training: Settings of the fine-tuning in every stage.
-        conditions: Names of the conditions that are run, some of ``CONDITIONS`` of
+        conditions: Names of the conditions to run, some of ``CONDITIONS`` of
             :mod:`inweights.recipes.shared.language.analogies`.
 
     Raises:
@@ -43,7 +43,7 @@ class Settings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the model's files, by its name; empty for a model that comes with a package.
+        """Hash of the model's files, by the model's name; empty for a model bundled with a package.
 
         Raises:
             DataError: A file of the model cannot be read.
@@ -106,7 +106,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`) with
             the columns ``condition, seed, id, chain, role, prompt, answer, best, rank,
             hit, reciprocal, chance, probability, share, others, kind, thought, told,
-            layer, cosine, other, contrast, steps, trained, loss``.
+            layer, cosine, other, contrast, steps, trained, loss``. Accuracies and
+            recall are fractions from 0 to 1.
 
     Returns:
         - ``table``: a row per run: ``success`` (accuracy on the analogies), ``recall``
@@ -120,7 +121,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``condition, seed, column, value``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     keys = ["condition", "seed"]
     analogy, recall = (pl.col("role") == role for role in ("analogy", "recall"))

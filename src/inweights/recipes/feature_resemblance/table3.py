@@ -69,17 +69,21 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``course`` (joint, SA, AS) and ``setting`` (``as in the
-        table``; of the grid, a text such as ``σ0 0.001, η 0.3, m 5``); the measures
-        ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
-        (:func:`inweights.probes.resemblance`). The label values listed here apply to
-        the default settings. ``course`` is the order of training: joint, all premises
-        together; SA, the similarity premise before the attribution; AS, the attribution
-        first and the similarity of the other entity last
-        (:func:`~.courses.phase_roles`).
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``course`` (joint, SA, AS) and ``setting`` (``as in the
+          table``; of the grid, a text such as ``σ0 0.001, η 0.3, m 5``).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
+          (:func:`inweights.probes.resemblance`).
+
+        ``course`` is the order of training (:func:`~.courses.phase_roles`): joint, all
+        premises together; SA (similarity, then attribution), both sentences of the
+        similarity premise, then the attribution; AS (attribution, then similarity), the
+        attribution together with the similarity sentence about the same entity, then
+        the similarity sentence about the other entity.
 
     Raises:
-        ConfigError: ``n`` is below 2, ``rho`` is below 1, or a number is out of range
+        ConfigError: ``n`` is below 2, ``rho`` is below 1, or a value is out of range
             for the model or its training.
     """
     usual = settings.training
@@ -111,7 +115,7 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return measured and printed values, and the results of the grid with their extremes.
+    """Return measured and published values, and the results over the grid with their extremes.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
@@ -119,14 +123,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, accuracy_among, chance, loss, right_answers``) and ``resemblance``
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
             other, contrast``). Both have the columns ``course, setting, seed``. The
-            labels are ``course`` (joint, SA, AS) and ``setting`` (``as in the table``;
-            of the grid, a text such as ``σ0 0.001, η 0.3, m 5``).
+            labels are ``course`` (the order of training, explained at :func:`plan`:
+            joint, SA, AS) and ``setting`` (``as in the table``; of the grid, a text
+            such as ``σ0 0.001, η 0.3, m 5``). Accuracies and recall are fractions from
+            0 to 1.
 
     Returns:
         - ``table``: a row per course and seed of the setting ``as in the table``:
           ``cosine`` (mean over pairs of the cosine of their two entities' states),
           ``other`` (the same for entities of different pairs) and ``success`` (accuracy
-          on the conclusion). Columns: ``course, seed, cosine, other, success``.
+          on the conclusions, which are not trained). Columns: ``course, seed, cosine,
+          other, success``.
         - ``shown``: a row per course, seed, ``what`` (``measured``, or ``published``
           with ``seed`` -1) and ``column`` (``similarity`` or ``success``), with its
           ``value``. Columns: ``course, seed, what, column, value``.
@@ -139,7 +146,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``seed, least_success, matching``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     every = fr.similarities(tables, ["course", "setting"])
     table = every.filter(pl.col("setting") == TABLE).drop("setting")

@@ -1,4 +1,4 @@
-"""Search a grid of settings that our copy of the text lacks for those that reproduce Table 3."""
+"""Search for settings that reproduce Table 3, among those missing in our copy of the paper."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -29,7 +29,7 @@ _SETTING = (*_SHARED, "copies", "first")
 
 
 class Grid(iw.Config):
-    """Values of settings that our copy of appendix A lacks; every combination of them is trained.
+    """Values of settings that are missing in our copy of appendix A; every combination is trained.
 
     Attributes:
         stds: Initial scales ``σ0`` (standard deviation of all matrices).
@@ -83,7 +83,7 @@ def plan(settings: Settings) -> Plan:
         (:func:`~.courses.phase_roles`).
 
     Raises:
-        ConfigError: ``n`` is below 2, or a number is out of range.
+        ConfigError: ``n`` is below 2, or a value is out of range.
     """
     grid = settings.grid
     trials = []
@@ -140,7 +140,7 @@ def _stopped(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the settings that reproduce each printed number, alone and together.
+    """Return how many settings reproduce each printed number, and several numbers together.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
@@ -156,7 +156,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
           (with the entities of other pairs) and ``success`` (accuracy on the
-          conclusion). Columns: the labels, ``seed, cosine, other, success``.
+          conclusions). Columns: the labels, ``seed, cosine, other, success``.
         - ``shown``: the same for the figures; ``scale`` is ``σ0 √κ0``, ``setting``
           states neurons and variant. Columns: ``course, scale, setting, seed, cosine,
           success``.

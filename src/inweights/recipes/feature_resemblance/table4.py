@@ -53,26 +53,29 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the joint curriculum for every ρ with both models, and the prediction from the facts.
+    """Plan joint training of both models for every ρ, and a prediction without training.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rhos`` and ``one_layer``;
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (one-layer, GPT) and ``rho`` (1, 3, 5); the
-        measures ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
-        (:func:`inweights.probes.resemblance`); the computation ``foretold``
-        (:func:`inweights.probes.resemblance.predicted_similarity`). The label values
-        listed here apply to the default settings. The world and the training task are
-        those of the joint curriculum: all premises (category, similarity, attribution)
-        are trained together, in one phase. ``rho`` is the number ρ of copies of the two
-        sentences of the similarity premise for each sentence of the attribution.
-        ``foretold`` is the similarity that theory predicts for the one-layer
-        transformer, without training.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``model`` (one-layer, GPT) and ``rho`` (1, 3, 5).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
+          (:func:`inweights.probes.resemblance`).
+        - Computation: ``foretold``
+          (:func:`inweights.probes.resemblance.predicted_similarity`).
+
+        The world and the training task are those of the joint curriculum: all premises
+        (category, similarity, attribution) are trained together, in one phase. ``rho``
+        is the number ρ of copies of the two sentences of the similarity premise for
+        each sentence of the attribution. ``foretold`` is the similarity that theory
+        predicts for the one-layer transformer, without training.
 
     Raises:
-        ConfigError: ``n`` is below 2, or a number is out of range for a model or its
+        ConfigError: ``n`` is below 2, or a value is out of range for a model or its
             training.
     """
     world = fr.world_of("joint", settings.n)
@@ -90,7 +93,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the table, predictions and measurements, and both with the printed numbers.
+    """Return the results table, the predicted similarities, and both with the published values.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name: ``accuracy``
@@ -100,23 +103,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             other, contrast``), and ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts,
             closed_form``). All have the columns ``model, rho, seed``. The labels are
-            ``model`` (one-layer, GPT) and ``rho`` (1, 3, 5).
+            ``model`` (one-layer, GPT) and ``rho`` (1, 3, 5). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
           two entities' states), ``other`` (the same for entities of different pairs)
-          and ``success`` (accuracy on the conclusion). Columns: ``model, rho, seed,
-          cosine, other, success``.
+          and ``success`` (accuracy on the conclusions, which are not trained). Columns:
+          ``model, rho, seed, cosine, other, success``.
         - ``predicted``: a row per run of the one-layer transformer, with both
           predictions of the cosine and their absolute errors, as
-          :func:`~.common.compared` returns them. Columns: those of ``foretold``, and
-          ``cosine, other, success, from_facts_error, closed_form_error``.
-        - ``shown``: a row per similarity, which ``what`` calls ``measured``,
-          ``published`` (``seed`` is -1) or ``predicted from the facts``. Columns:
-          ``model, rho, seed, similarity, what``.
+          :func:`~.common.compared` returns them. Columns: all columns of ``foretold``,
+          plus ``cosine, other, success, from_facts_error, closed_form_error``.
+        - ``shown``: a row per similarity. ``what`` is ``measured``, ``published`` (in
+          the paper; ``seed`` is -1) or ``predicted from the facts``. Columns: ``model,
+          rho, seed, similarity, what``.
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     table = fr.similarities(tables, LABELS)
     return {

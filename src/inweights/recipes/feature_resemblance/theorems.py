@@ -18,7 +18,8 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        n: Number of tuples, and of two-hop chains, at least 2.
+        n: Number of tuples of the analogy, and of chains of the two-hop world, at least
+            2.
         rho: Number of copies of the similarity premise, at least 1. The theorems assume
             a large ``ρ``.
         checked: Number of tuples for which the gradients of lemma 1 are compared with
@@ -42,20 +43,26 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the label ``course`` (joint, SA, AS, two-hop, two-hop without
-        identity); the measures ``accuracy`` (:func:`inweights.probes.accuracy`) and
-        ``resemblance`` (:func:`inweights.probes.resemblance`); the computations
-        ``stage_one``
-        (:func:`~inweights.theory.feature_resemblance.stage_one.stage_one`) and
-        ``lemma_1`` (:func:`~inweights.theory.feature_resemblance.stage_one.lemma_1`)
-        (with the label ``mlp``: linear, relu). ``course`` is the order of training:
-        joint, all premises together; SA, the similarity premise before the attribution;
-        AS, the attribution first and the similarity of the other entity last; two-hop,
-        first and second hops together, with or without identities
-        (:func:`~.courses.phase_roles`).
+        The plan.
+
+        - Label of the trials: ``course`` (joint, SA, AS, two-hop, two-hop without
+          identity).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
+          (:func:`inweights.probes.resemblance`).
+        - Computations: ``stage_one``
+          (:func:`~inweights.theory.feature_resemblance.stage_one.stage_one`) and
+          ``lemma_1`` (:func:`~inweights.theory.feature_resemblance.stage_one.lemma_1`)
+          (with the label ``mlp``: linear, relu).
+
+        ``course`` is the order of training (:func:`~.courses.phase_roles`): joint, all
+        premises together; SA (similarity, then attribution), both sentences of the
+        similarity premise, then the attribution; AS (attribution, then similarity), the
+        attribution together with the similarity sentence about the same entity, then
+        the similarity sentence about the other entity; two-hop, first and second hops
+        together, with or without identity facts.
 
     Raises:
-        ConfigError: ``n`` or ``checked`` is below 2, ``rho`` is below 1, or a number is
+        ConfigError: ``n`` or ``checked`` is below 2, ``rho`` is below 1, or a value is
             out of range for the model or its training.
     """
     from inweights.theory.feature_resemblance.stage_one import lemma_1, stage_one
@@ -97,8 +104,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             :func:`~inweights.theory.feature_resemblance.stage_one.stage_one`),
             ``lemma_1`` (``mlp``, ``matrix`` and ``error``: the largest relative
             difference of a gradient from autograd) and ``losses`` (``course, phase,
-            step, loss``). The label is ``course`` (joint, SA, AS, two-hop, two-hop
-            without identity).
+            step, loss``). The label is ``course`` (the order of training, explained at
+            :func:`plan`: joint, SA, AS, two-hop, two-hop without identity). Accuracies
+            and recall are fractions from 0 to 1.
 
     Returns:
         Four tables with the columns ``course`` and ``seed``:
@@ -116,7 +124,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           distance of stage 1 from it).
 
     Raises:
-        KeyError: A table that is needed is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     keys = ["course", "seed"]
     table = fr.similarities(tables, ["course"])

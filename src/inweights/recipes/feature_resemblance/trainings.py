@@ -84,7 +84,7 @@ class OneLayerTraining(iw.Config):
             phases.
 
         Raises:
-            ConfigError: ``rho`` is below 1, the task is unknown, or a number is out of
+            ConfigError: ``rho`` is below 1, the task is unknown, or a value is out of
                 range.
         """
         return self.phases(phase_roles(course, rho), self.late.get(course, self.mlp))
@@ -104,7 +104,7 @@ class OneLayerTraining(iw.Config):
             ``parts``, then a ``second phase`` (of the MLP) for each of the others.
 
         Raises:
-            ConfigError: ``rate`` is not above 0 and finite, or a number of updates is
+            ConfigError: ``rate`` is not positive and finite, or a number of updates is
                 negative.
             ValueError: ``parts`` is empty.
         """
@@ -134,7 +134,7 @@ class OneLayerTraining(iw.Config):
     def stage_one(
         self, world: experiments.WorldConfig, roles: Mapping[str, float]
     ) -> dict[str, Any]:
-        """Return the keyword arguments for a computation of stage 1 of the training.
+        """Return the keyword arguments of a function that computes stage 1 of training.
 
         Args:
             world: Config of the world.
@@ -157,10 +157,10 @@ class OneLayerTraining(iw.Config):
         """Return the computation of the similarity that theory predicts from the facts of stage 1.
 
         Args:
-            labels: Further labels in the tables. The label ``model`` is ``one-layer``.
+            labels: Additional labels of the table. ``model`` is always ``one-layer``.
             world: Config of the world.
             roles: Roles of facts that are trained, with their weights.
-            **options: Further options of
+            **options: Additional arguments of
                 :func:`inweights.probes.resemblance.predicted_similarity`.
 
         Returns:
@@ -213,7 +213,7 @@ class EndToEndTraining(iw.Config):
             of which stops at the training loss ``loss`` or after ``steps`` updates.
 
         Raises:
-            ConfigError: ``rho`` is below 1, the task is unknown, or a number is out of
+            ConfigError: ``rho`` is below 1, the task is unknown, or a value is out of
                 range.
         """
         late = ("attention.key_query", "mlp.*") if frozen else ("*",)
@@ -275,7 +275,7 @@ class GPTTraining(iw.Config):
             A curriculum with one phase or two, each of which stops at its loss.
 
         Raises:
-            ConfigError: ``losses`` does not contain the task, or a number is out of
+            ConfigError: ``losses`` does not contain the task, or a value is out of
                 range.
         """
         check_names("course", [course], self.losses)
@@ -295,6 +295,6 @@ class GPTTraining(iw.Config):
             The curriculum, with at most ``steps`` updates of AdamW in each phase.
 
         Raises:
-            ConfigError: ``parts`` or ``losses`` is empty, or a number is out of range.
+            ConfigError: ``parts`` or ``losses`` is empty, or a value is out of range.
         """
         return iw.learners.analogy(parts, losses, rate=self.rate, steps=self.steps)

@@ -7,7 +7,7 @@ import polars as pl
 
 
 def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFrame:
-    """Return the rows about the queries of one distribution, with all columns.
+    """Return the rows about queries inside or outside the training distribution, with all columns.
 
     Args:
         accuracy: Table of :func:`inweights.probes.accuracy`.
@@ -20,7 +20,7 @@ def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFr
 
 
 def memorised(accuracy: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
-    """Return the accuracy of each run on the role of facts that it recalls worst.
+    """Return the lowest accuracy of each run over the roles (kinds) of facts.
 
     Args:
         accuracy: Table of :func:`inweights.probes.accuracy`.
@@ -57,9 +57,9 @@ def where_known(
 
     Returns:
         The rows of ``queries``, in which ``accuracy`` is NaN if the facts are not
-        memorised, with the additional column ``recall``, the accuracy on the role of
-        facts that the run recalls worst. Runs without rows about facts in ``accuracy``
-        are left out.
+        memorised, with the additional column ``recall``, the lowest accuracy of the run
+        over the roles of facts. Runs without rows about facts in ``accuracy`` are left
+        out.
 
     Example:
         >>> runs = pl.DataFrame({"model": ["a", "b"], "seed": [0, 0], "accuracy": [1.0, 0.9]})
@@ -152,12 +152,12 @@ def half_time(curves: pl.DataFrame, column: str, by: Sequence[str]) -> pl.DataFr
 
 
 def mean_by_hops(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the mean cosine over all pairs of nodes at the same distance, from one hop upwards.
+    """Return the mean cosine over all pairs of nodes at each distance of at least one hop.
 
     Args:
         cosines: A row per pair of nodes, with ``hops`` (their distance) and ``cosine``.
-            Pairs of a node with itself (distance 0), and pairs without a path, are left
-            out.
+            Pairs of a node with itself (distance 0), and pairs that no path connects,
+            are left out.
         by: Names of the columns that identify the trials.
 
     Returns:
@@ -268,7 +268,7 @@ def first_step(
 
     Returns:
         A row per run: the columns ``keys``, and ``first``, the step as a float; if the
-        value is never reached, one more than the last step of the run.
+        value is never reached, the last step of the run plus 1.
     """
     reached = pl.col("step").filter(pl.col(column) >= least).min()
     # Later than any step that was seen, so that a run which never gets there is the

@@ -28,9 +28,9 @@ def whole(paths: pl.DataFrame) -> pl.DataFrame:
         All columns that identify the measurement (the labels, ``seed``, and ``step`` if
         the table has it); four accuracies from 0 to 1: ``hardest`` (hardest token,
         which is the first after the root, of held-out paths), ``exact`` (share of
-        held-out paths that are right as a whole), ``easiest_last`` (last token of
-        held-out paths) and ``trained`` (share of trained paths that are right as a
-        whole); and ``chance``, the accuracy of guessing the hardest token of held-out
+        held-out paths that are entirely correct), ``easiest_last`` (last token of
+        held-out paths) and ``trained`` (share of trained paths that are entirely
+        correct); and ``chance``, the accuracy of guessing the hardest token of held-out
         paths.
     """
     about = (
@@ -55,7 +55,7 @@ def whole(paths: pl.DataFrame) -> pl.DataFrame:
 
 
 def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.DataFrame:
-    """Return the first step at which each token of held-out paths reaches the accuracy ``half``.
+    """Return the first step at which the accuracy on each token of held-out paths reaches ``half``.
 
     A token whose accuracy never reaches ``half`` counts as learnt one step after the
     last measurement. The root, at place 0, is left out, because it is the same in all
@@ -125,7 +125,7 @@ def mean_recall(edges: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 def own_and_other_arms(
     cosines: pl.DataFrame, navigation: pl.DataFrame, keys: Sequence[str]
 ) -> pl.DataFrame:
-    """Return mean cosines of leaves with the first nodes of their own paths, and of other paths.
+    """Return mean cosines of leaves with the first nodes of their own paths and of other paths.
 
     Args:
         cosines: A row per run, leaf and first node of a path, with ``cosine``, and
@@ -164,7 +164,7 @@ def path_ends(tables: dict[str, pl.DataFrame], keys: Sequence[str]) -> pl.DataFr
     Returns:
         A row per run: the columns ``keys``; ``hardest`` and ``exact`` (accuracy of the
         hardest token, which is the first after the root, and share of paths that are
-        right as a whole, both on held-out paths), ``trained`` (accuracy of the hardest
+        entirely correct, both on held-out paths), ``trained`` (accuracy of the hardest
         token on trained paths), ``edges`` (the smallest recall of edges over their
         roles), ``nearest`` and ``ridge`` (shares of leaves whose own first node is the
         nearest, or is found by a ridge regression, as in :func:`own_and_other_arms`),

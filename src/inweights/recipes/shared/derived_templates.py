@@ -12,7 +12,7 @@ def _numbered(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the share of subject and bridge rows that peak at their own bridge or object.
+    """Return the share of subject and bridge rows with the largest logit at their own number.
 
     In a world of complexity one, rows and columns are numbered: the bridge of subject
     ``a3`` is ``b3``, and its object is ``c3``.

@@ -12,9 +12,9 @@ def linear_law(
     """Fit a column in each group by least squares, linearly in the base-2 logarithms of factors.
 
     Args:
-        table: Table with the column, the factors (above 0), and ``fitted`` (a Boolean):
-            whether the law is fitted to the row. The law predicts the column in every
-            row.
+        table: Table with the columns ``column`` (the predicted value), ``factors``
+            (above 0), ``by``, and ``fitted`` (Boolean: whether the law is fitted to the
+            row). The law predicts a value for every row.
         column: Name of the column that the law predicts. If a fitted value is NaN, all
             predictions of its group are NaN.
         factors: Names of the columns of the factors. The fitted rows of each group must
@@ -24,8 +24,8 @@ def linear_law(
     Returns:
         The rows of ``table``, group by group, with the additional columns ``foretold``
         (the prediction, rounded to nine decimals), ``error`` (the column minus the
-        prediction) and, for each factor, ``per_<factor>``: by how much the prediction
-        grows if the factor doubles.
+        prediction) and, for each factor, ``per_<factor>``: the change of the prediction
+        if the factor doubles.
 
     Raises:
         LinAlgError: A factor of a fitted row is not above 0, or is not finite.

@@ -19,12 +19,12 @@ from inweights.support.publish import PARTIAL, publish_file
 
 
 class Folder:
-    """Files in a folder on a disk, of this machine or shared by several machines.
+    """Files in a folder on a local disk or on a disk that several machines share.
 
     Names of files have ``/`` between their parts. The folder itself may be a link, but
     nothing below it. Methods raise a :class:`~inweights.errors.FolderError` for a name
-    that leads out of the folder or to a link. If a shared disk is unavailable, methods
-    try to read and write for ten minutes.
+    that leads out of the folder or to a link. While a shared disk is unavailable,
+    reading and writing are retried for up to ten minutes.
 
     Args:
         root: The folder, which is created when something is written.
@@ -65,7 +65,7 @@ class Folder:
 
         Args:
             name: Name of the file, relative to the root.
-            content: Its bytes.
+            content: Content of the file.
 
         Raises:
             FolderError: The name leads out of the folder or to a link.
@@ -78,7 +78,7 @@ class Folder:
 
         Args:
             name: Name of the file, relative to the root.
-            content: Its bytes.
+            content: Content of the file.
 
         Returns:
             Whether this call wrote the file; false if the file already existed.
@@ -147,8 +147,8 @@ class Folder:
 
         Yields:
             The path of the file, which need not exist, and a function without arguments
-            that the block calls after each change of the file. Here the function does
-            nothing, since the file is already in its place.
+            that the block calls after each change of the file. For a folder, the
+            function does nothing, because the path is the place of the file itself.
 
         Raises:
             FolderError: The name leads out of the folder or to a link.
@@ -175,18 +175,19 @@ Files = Folder | ObjectStore
 
 
 def open_files(place: str | Path) -> Files:
-    """Open the files of a store, in a folder or in an object store.
+    """Return an object that reads and writes the files of a store.
 
     Args:
         place: Path of a folder, or the address of an object store, with ``://``.
 
     Returns:
         A :class:`Folder` for a path, an
-        :class:`~inweights.runs.tables.object_store.ObjectStore` for an address. No
-        folder is created.
+        :class:`~inweights.runs.tables.object_store.ObjectStore` for an address. Nothing
+        is read or created.
 
     Raises:
-        ConfigError: The address is not valid, or its optional package is not installed.
+        ConfigError: The address is invalid, or the optional package for object stores
+            is not installed.
 
     Example:
         >>> type(open_files("/tmp/inweights-doctest")).__name__

@@ -36,12 +36,12 @@ class LostError(RunError):
 
 
 class Lease(msgspec.Struct, kw_only=True):
-    """Content of the file of a lease.
+    """Content of a lease's file.
 
     Attributes:
         owner: Key of the process that handed out the task to the holder.
         host: Name of the holder's machine.
-        beat: Random text that changes with every beat.
+        beat: Random text, replaced each time the holder renews the lease.
     """
 
     owner: str
@@ -124,7 +124,7 @@ class Leases:
 
         Yields:
             The hold, whose :meth:`Hold.check` raises an error once the task is lost;
-            ``None``, without waiting, if another process holds the task.
+            ``None`` if another process holds the task; the method does not wait for it.
 
         Raises:
             FolderError: The store is a folder, and the lease's path contains a link.
@@ -174,7 +174,7 @@ class Leases:
 
         Processes that hand out tasks call this method repeatedly. The method takes over
         a lease that was not renewed for its duration. The task is then free for this
-        owner's processes; each of them tries once.
+        owner's processes; each of them tries once to hold it.
 
         Args:
             task: Key of the task.

@@ -33,7 +33,8 @@ class ObjectStore:
         address: The address, as given.
 
     Raises:
-        ConfigError: The optional package is not installed, or the address is not valid.
+        ConfigError: The optional package for object stores is not installed, or the
+            address is invalid.
     """
 
     def __init__(self, address: str) -> None:
@@ -91,7 +92,7 @@ class ObjectStore:
 
         Args:
             name: Name of the object, relative to the store's address.
-            content: Its bytes.
+            content: Content of the object.
 
         Raises:
             WriteError: The store denies access, or does not respond for ten minutes.
@@ -99,11 +100,11 @@ class ObjectStore:
         self._put(name, content, "overwrite")
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write an object unless one of this name exists; only one content is ever written.
+        """Write an object unless one of this name exists; an existing object is never replaced.
 
         Args:
             name: Name of the object, relative to the store's address.
-            content: Its bytes.
+            content: Content of the object.
 
         Returns:
             Whether there is now an object with this content: true if this call wrote

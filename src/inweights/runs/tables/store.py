@@ -42,7 +42,8 @@ def store_below(place: str | Path) -> str:
         place: Folder of the plan or the runs, or an address with ``://``.
 
     Returns:
-        The folder or address ``store`` below ``place``, as text; nothing is created.
+        The folder or address ``store`` below ``place``, as a string; nothing is
+        created.
 
     Raises:
         FolderError: The folder ``store`` is a link.
@@ -66,11 +67,11 @@ class Store(StoredTables):
             ``s3://bucket/folder``.
         lease: Seconds after which the task of an unresponsive process is taken over.
             With 0, the default, tasks are held by file locks, which the system releases
-            when a process ends; file locks suffice on one machine. An object store
-            always has leases, by default of 60 seconds.
+            when a process ends; file locks suffice on one machine. For an object store,
+            which has no file locks, 0 means leases of 60 seconds.
         owner: Key of the process that hands out tasks; see
-            :class:`~inweights.runs.tables.lease.Leases`. Empty, the default, for a
-            random key.
+            :class:`~inweights.runs.tables.lease.Leases`. With an empty string, the
+            default, a random key is used.
 
     Attributes:
         root: The folder, or the address as text.
@@ -79,7 +80,8 @@ class Store(StoredTables):
         leases: The leases of the store.
 
     Raises:
-        ConfigError: The address is not valid, or its optional package is not installed.
+        ConfigError: The address is invalid, or the optional package for object stores
+            is not installed.
 
     Example:
         >>> import tempfile
@@ -99,14 +101,14 @@ class Store(StoredTables):
 
         Args:
             root: The folder, or an address such as ``s3://bucket/folder``.
-            lease: Duration of leases in seconds; 0 (the default) for file locks. An
-                object store always has leases, by default of 60 seconds.
-            owner: Key of the process that hands out tasks; empty (the default) for a
-                random key.
+            lease: Duration of leases in seconds; 0 (the default) for file locks. For an
+                object store, 0 means leases of 60 seconds.
+            owner: Key of the process that hands out tasks; with an empty string (the
+                default), a random key is used.
 
         Raises:
-            ConfigError: The address is not valid, or its optional package is not
-                installed.
+            ConfigError: The address is invalid, or the optional package for object
+                stores is not installed.
         """
         super().__init__(root)
         # No lock of a file reaches into an object store.
@@ -119,15 +121,15 @@ class Store(StoredTables):
     def unfinished(
         self, key: str, wanted: Sequence[tuple[str, str]]
     ) -> Iterator[tuple[Path, Callable[[], None]]]:
-        """Provide the checkpoint file of a task for a ``with`` block, and remove it afterwards.
+        """Provide the checkpoint file of a task to a ``with`` block, and remove it afterwards.
 
-        After an error in the block, the checkpoint is kept, so that the training can
-        continue.
+        If the block raises an error, the checkpoint is kept, so that training can be
+        resumed.
 
         Args:
-            key: Key that distinguishes the training from others.
+            key: Key of the task, different for every training run.
             wanted: Pairs of a run's key and a table's name, for each table that the
-                training computes.
+                task computes.
 
         Yields:
             The path of a local file, which exists if an earlier attempt stored a
@@ -145,7 +147,7 @@ class Store(StoredTables):
         self._remove_unfinished(folder)
 
     def tidy(self) -> None:
-        """Remove checkpoints of killed processes whose tables are all stored.
+        """Remove each checkpoint left by a killed process if all tables of its task are stored.
 
         A checkpoint whose list of tables is damaged is kept.
 
@@ -179,9 +181,9 @@ class Store(StoredTables):
 
         Yields:
             The hold, whose :meth:`Hold.check` raises an error once the task is lost;
-            ``None``, without waiting, if another process holds the task. With file
-            locks, a task is free once its holder has ended; with leases, once its
-            holder has not renewed the lease for its duration.
+            ``None`` if another process holds the task; the method does not wait for it.
+            With file locks, a task is free once its holder has ended; with leases, once
+            its holder has not renewed the lease for its duration.
 
         Raises:
             FolderError: The path of the lock file contains a link.

@@ -30,7 +30,8 @@ class StoredTables:
         files: The files of the store.
 
     Raises:
-        ConfigError: The address is not valid, or its optional package is not installed.
+        ConfigError: The address is invalid, or the optional package for object stores
+            is not installed.
 
     Example:
         >>> import tempfile
@@ -47,8 +48,8 @@ class StoredTables:
             root: The folder, or an address such as ``s3://bucket/folder``.
 
         Raises:
-            ConfigError: The address is not valid, or its optional package is not
-                installed.
+            ConfigError: The address is invalid, or the optional package for object
+                stores is not installed.
         """
         self.root = str(root) if "://" in str(root) else Path(root)
         self.files = open_files(root)
@@ -65,7 +66,7 @@ class StoredTables:
         return f"{owner[:2]}/{owner}"
 
     def has(self, owner: str, part: str) -> bool:
-        """Return whether a table or the weights are stored and unchanged; the file is read.
+        """Return whether a table or the weights are stored and undamaged; the file is read.
 
         Args:
             owner: Key (hash) of the run or computation.
@@ -186,7 +187,7 @@ class StoredTables:
             self.files.remove(name)
 
     def listed(self) -> set[tuple[str, str]]:
-        """Return which tables and weights are stored, by names of files; no file is read.
+        """Return which tables and weights are stored, according to the file names; no file is read.
 
         Returns:
             Set of pairs of the key of a run or computation and the name of a table, or

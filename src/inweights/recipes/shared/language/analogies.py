@@ -1,4 +1,4 @@
-"""Train and evaluate real-world analogies between two things, one of which has a trained category.
+"""Train and evaluate analogies between two real things, one of which has a trained category.
 
 The sentences are taken from Tables 5 and 6 of Feature Resemblance, §8.2.
 """
@@ -49,8 +49,9 @@ class Analogies(iw.Config):
             and similarity together), ``SA`` (similarity before attribution), ``AS``
             (attribution before similarity, see :func:`examples`), ``attribution only``,
             ``zero-shot`` (nothing is trained), ``AS-pair`` or ``AS-target`` (two other
-            readings of AS). ``shuffled joint``, ``shuffled SA`` and ``shuffled AS`` are
-            the same with shuffled categories, which cannot be known from pretraining.
+            interpretations of the paper's order AS). ``shuffled joint``, ``shuffled
+            SA`` and ``shuffled AS`` are the same with shuffled categories, which cannot
+            be known from pretraining.
 
     Raises:
         ConfigError: ``condition`` is unknown, ``rows`` is 1 or negative, or a value has

@@ -13,7 +13,7 @@ from inweights.seeds import WORLD, Streams
 def fill_budget(
     lm: LanguageModel, examples: Sequence[Example], tokens: int, seed: int
 ) -> list[Example]:
-    """Return all statements once, followed by random repetitions, up to a number of tokens.
+    """Return all statements once, followed by repetitions in random order, up to a token limit.
 
     Every mix of statements then costs about the same number of tokens, so that an
     effect of mere repetition is not mistaken for an effect of the mix.

@@ -36,7 +36,7 @@ class Quiz(NamedTuple):
 
 
 def without_bridge(question: Question) -> Question:
-    """Return a question; if it is a two-hop question, its bridge is removed from the candidates.
+    """Return a question, without its bridge among the candidates if it is a two-hop question.
 
     Args:
         question: A question of any role. Only a question with the role ``composition``
@@ -101,7 +101,8 @@ def computations(
     """Return the computations whose results are the tables ``before`` and ``after``.
 
     Args:
-        labels: Values of columns that are added to all rows, by the name of the column.
+        labels: Columns to add to all rows: the value of each, by the name of the
+            column.
         lessons: The lesson of each condition, by its name in the column ``condition``
             of ``after``. All lessons must have the same questions. With an empty
             mapping, only ``before`` is computed.
@@ -177,9 +178,9 @@ def tell_and_ask(
           nats).
 
     Raises:
-        ConfigError: The model's library, or ``peft`` for LoRA, is not installed, the
-            device is unknown, the statements do not fit in the lesson's number of
-            tokens, or ``seed`` is negative.
+        ConfigError: The library of the model is not installed, LoRA is requested and
+            ``peft`` is not installed, the device is unknown, the statements do not fit
+            in the lesson's number of tokens, or ``seed`` is negative.
         DataError: The model is missing or cannot be read, there is nothing to train, or
             a text has no tokens.
         RunError: The loss is not a finite number.

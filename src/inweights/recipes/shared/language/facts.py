@@ -33,7 +33,7 @@ _REAL = structs.replace(
 
 
 class TrainingMix(iw.Config):
-    """Selection of the statements on which a model is trained.
+    """Config that selects the statements on which a model is trained.
 
     Attributes:
         identity: Whether the identity ``b → b`` of each bridge is trained.
@@ -100,7 +100,7 @@ class Facts(iw.Config):
         return self.world is not None
 
     def quiz(self, seed: int) -> Quiz:
-        """Return the questions (the same for all mixes) and the ids of those that the mix states.
+        """Return the questions, which are the same for all mixes, and the ids of stated chains.
 
         Args:
             seed: Root seed of invented facts and trained bridges.
@@ -182,7 +182,7 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
 
 
 def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
-    """Return compositions, their hops, and prompts that skip the first hop, all with candidates.
+    """Return questions about two-hop chains, each with candidate answers.
 
     Args:
         facts: The facts.
@@ -190,9 +190,9 @@ def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
         seed: Root seed of the choice of candidates; by default 0.
 
     Returns:
-        Questions with the roles ``composition``, ``first_hop``, ``second_hop`` and
-        ``skip``, each with at most 12 candidates; an empty list if no two facts form a
-        chain.
+        Questions with the roles ``composition`` (the chain), ``first_hop``,
+        ``second_hop`` and ``skip`` (the second relation with the subject), each with at
+        most 12 candidates; an empty list if no two facts form a chain.
 
     Raises:
         ConfigError: ``seed`` is negative.
@@ -242,8 +242,8 @@ def statements(
         seed: Root seed of wordings and trained bridges.
 
     Returns:
-        First the facts and what the strategies of the mix add to them, then the trained
-        two-hop facts; all in one stage.
+        Examples in one stage: first the facts and the statements that the strategies of
+        the mix add, then the trained two-hop facts.
 
     Raises:
         ConfigError: ``mix.paraphrase`` is out of range, or ``seed`` is negative.

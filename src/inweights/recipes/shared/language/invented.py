@@ -122,7 +122,7 @@ def knowledge(
     relations: Sequence[str],
     facts: Sequence[tuple[str, str, str]],
 ) -> Knowledge:
-    """Make a :class:`Knowledge` from facts in memory, as if they had been read from a file.
+    """Create a :class:`Knowledge` from facts in memory, as if they had been read from a file.
 
     Args:
         entities: Names of all entities; repeated names are ignored.
@@ -146,13 +146,13 @@ def knowledge(
 
 
 def names(rng: np.random.Generator) -> Iterator[str]:
-    """Yield distinct random two-syllable names indefinitely.
+    """Yield distinct random two-syllable names.
 
-    The number of such names is limited; after all of them have been yielded, the
-    generator does not return.
+    The iterator never ends, but the number of such names is limited. Once all of them
+    have been yielded, the next call of ``next`` does not return.
 
     Args:
-        rng: The generator that draws the syllables.
+        rng: NumPy random generator that draws the syllables.
 
     Yields:
         Names such as ``Brokan``: two syllables and a final consonant; each is yielded
@@ -202,7 +202,7 @@ class InventedSettings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the model's files, by its name; empty for a model that comes with a package.
+        """Hash of the model's files, by the model's name; empty for a model bundled with a package.
 
         Raises:
             DataError: A file of the model cannot be read.

@@ -19,7 +19,7 @@ _ASKED = 2
 
 
 class Taught(iw.Config):
-    """Config of the facts of an invented world, stated with the help of strategies of ``augment``.
+    """Config of training texts: facts of an invented world, and statements that strategies add.
 
     Attributes:
         world: Config of the invented facts.
@@ -148,9 +148,10 @@ def teach(
         of tokens) and ``loss`` (mean over the last pass, in nats).
 
     Raises:
-        ConfigError: The model's library, or ``peft`` for LoRA, is not installed, the
-            device is unknown, the lesson's number of tokens is too small for the facts,
-            or a number of the lesson or ``seed`` is out of range.
+        ConfigError: The library of the model is not installed, LoRA is requested and
+            ``peft`` is not installed, the device is unknown, the lesson's number of
+            tokens is too small for the facts, or a number of the lesson or ``seed`` is
+            out of range.
         DataError: The model is missing or cannot be read.
         RunError: The loss is not a finite number.
 

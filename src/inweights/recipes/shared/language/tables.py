@@ -1,4 +1,4 @@
-"""Compute tables, which claims judge, from a model's answers before and after fine-tuning."""
+"""Compute the tables for claims from a model's answers before and after fine-tuning."""
 
 from collections.abc import Sequence
 
@@ -130,23 +130,24 @@ def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
 def rises(
     measured: pl.DataFrame, labels: Sequence[str], role: str = "composition"
 ) -> pl.DataFrame:
-    """Return how much more likely training made the right answers, and the wrong candidates.
+    """Return by how much training raised the probability of right answers and wrong candidates.
 
     Args:
         measured: Table of :func:`both_times`.
         labels: Names of the columns that identify the trials.
-        role: Role of the questions, such as ``skip`` (the second relation asked of the
-            subject); by default ``composition``.
+        role: Role of the questions, such as ``skip`` (prompts that combine the second
+            relation with the subject); by default ``composition``.
 
     Returns:
         A row per run and ``set`` (``D_correct``, ``D_partial`` or ``D_incorrect``, see
         :func:`both_times`), with the columns ``labels``, ``seed``, ``set`` and four
         means over the questions: ``decades`` (decimal logarithm of the ratio of the
         answer's probability after training to that before), ``own`` (the same, minus
-        the value for the mean wrong candidate, so that it is 0 if both rise alike),
-        ``rise`` (difference of the answer's probabilities, after minus before) and
-        ``share_rise`` (difference of its shares among the candidates). In the
-        logarithms, a probability of 0 counts as the smallest positive number.
+        the value for the mean wrong candidate, so that it is 0 if both probabilities
+        rise by the same factor), ``rise`` (difference of the answer's probabilities,
+        after minus before) and ``share_rise`` (difference of its shares among the
+        candidates). In the logarithms, a probability of 0 counts as the smallest
+        positive number.
     """
     asked = measured.filter(pl.col("kind") == "question", pl.col("role") == role)
     said = ("probability", "share", "others")
