@@ -57,7 +57,7 @@ class LossTable:
             self._rows = []
 
     def number_of(self, stage: int) -> int:
-        """Return the number of updates made so far in a stage.
+        """Return the number of updates of a stage so far.
 
         At least one update of any stage must have been added, which is not checked.
 

@@ -1,9 +1,9 @@
 """Path-stars from files: edges, training paths and held-out paths.
 
 :func:`read_path_star` reads files in the syntax of the data sets of Geometric Memory: a
-line ``u=v`` for an edge, ``leaf=root,…,leaf`` for a path. :class:`OwnPathStar` makes
-the same kinds of facts and queries as :class:`~inweights.worlds.PathStar`, so that
-curricula and probes work with both.
+line ``u=v`` for an edge, ``leaf=root,…,leaf`` for a path. The facts and queries of
+:class:`OwnPathStar` are of the same kinds as in :class:`~inweights.worlds.PathStar`, so
+that curricula and probes work with both.
 """
 
 from itertools import chain, pairwise

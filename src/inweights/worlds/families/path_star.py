@@ -3,7 +3,7 @@
 The facts are the edges of the graph and some of its root-to-leaf paths: given a leaf,
 the answer is the path from the root. A model that has only memorised edges and trained
 paths does not know the paths to the other leaves; a model that has learnt a geometry
-can find them. :class:`PathStar` is the config; the functions make statements of edges
+can find them. :class:`PathStar` is the config; the functions return statements of edges
 and paths, also for :class:`~inweights.worlds.OwnPathStar`.
 """
 

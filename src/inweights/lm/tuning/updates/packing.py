@@ -1,6 +1,6 @@
 """Concatenate the examples of a batch without padding, and run a model on each separately.
 
-:func:`pack` makes a :class:`PackedRows` from the examples of a batch,
+:func:`pack` returns a :class:`PackedRows` from the examples of a batch,
 :class:`PackedReader` runs a model on it for :mod:`~.objective`, and :func:`why_padded`
 says for which models this is not possible. A beginning that several examples share
 occurs only once, and last tokens, after which nothing is predicted, are left out.
