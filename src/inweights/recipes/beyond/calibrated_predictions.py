@@ -107,7 +107,7 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computations ``answered``
+        The plan, with the computations ``answered``
         (:func:`~inweights.audit.prediction.by_training.trained_queries`: the share of
         trained replicas of an Emb-MLP and a GPT that answer each query) and
         ``features`` (:func:`~inweights.recipes.beyond.calibrating.world_features`),
@@ -116,8 +116,8 @@ def plan(settings: Settings) -> experiments.Plan:
 
     Raises:
         ConfigError: ``n`` or ``complexity`` is out of range, or a change of ``drawn``
-            does not define a world. The numbers of replicas and updates are checked
-            when a computation is run.
+            does not define a world. The numbers of replicas and updates are not checked
+            here, but when a computation is run.
     """
     computations = []
     for family, world in settings.worlds().items():

@@ -21,7 +21,8 @@ class Settings(iw.Config):
     raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
+        n: Number of tuples ``(a, b, c, d)`` of the analogy
+            (:class:`inweights.worlds.Analogy`), at least 2.
         shares: Weights of the facts ``(b, r1) → c`` (the similarity) in phase 1, where
             every other fact has the weight 1. With 0, the curriculum is AS
             (attribution, then similarity). With 1, all facts are trained in phase 1.
@@ -140,7 +141,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``success`` (accuracy on the conclusions, which are not trained),
           ``attribution`` (accuracy on the attribution facts), and for the one-layer
           transformer the prediction ``from_facts`` and its absolute ``error`` (null for
-          the GPT); ``phase_2`` states in words what phase 2 trains. Columns: all
+          the GPT); ``phase_2`` is a text that names what phase 2 trains. Columns: all
           columns of ``foretold``, plus ``rehearsed, cosine, other, success,
           attribution, error, phase_2``.
         - ``predicted``: the rows of ``table`` that have a prediction. Columns: as in

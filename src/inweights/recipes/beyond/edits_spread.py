@@ -148,7 +148,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``edits``: a row per run, ``method`` and ``role``, with the columns of
-          :func:`inweights.probes.edits`; ``edited`` (world and role, in words),
+          :func:`inweights.probes.edits`; ``edited`` (a text that names world and role),
           ``moved`` (1 minus ``unmoved``), and ``follows`` (Boolean: whether the edit
           should also change answers other than the edited one). Columns: all columns of
           ``rank-one; first_hop``, plus ``method, role, edited, moved, follows``.

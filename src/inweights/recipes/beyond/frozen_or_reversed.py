@@ -53,10 +53,11 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``course`` (AS: attribution before similarity; SA:
-          similarity before attribution), ``mlp`` (linear, ReLU), ``sigma`` (initial
-          scale: 0.001, 0.003, 0.01), and ``value`` (state of the value matrix in phase
-          2: ``moves``, it is trained; ``frozen``).
+        - Labels of the trials: ``course`` (the order of training, see
+          :func:`~inweights.recipes.feature_resemblance.courses.phase_roles`: AS,
+          attribution before similarity; SA, similarity before attribution), ``mlp``
+          (linear, ReLU), ``sigma`` (initial scale: 0.001, 0.003, 0.01), and ``value``
+          (state of the value matrix in phase 2: ``moves``, it is trained; ``frozen``).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
           (:func:`inweights.probes.resemblance`).
 

@@ -81,16 +81,16 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``graph`` (keys of :data:`~.disputed_graphs.GRAPHS`),
-        ``model`` (GPT; GPT, 3 layers; Mamba; TinyNN; GPT, no residual), ``head`` (tied,
-        untied), and ``training`` (usual, low rate, decay;
-        :func:`~.disputed_models.trained`); the measures ``all``, ``even`` and ``odd``
-        (:func:`inweights.probes.hop_correlation` over these pairs), ``recall``
-        (:func:`inweights.probes.graph_recall`), ``named``
-        (:func:`inweights.probes.named_geometry`), ``cosines``
-        (:func:`inweights.probes.cosines`) and ``course`` (``even`` during training of
-        the GPT on bipartite graphs), both of the usual training; and the computation
-        ``predicted`` by ``graph`` and ``head``, the ρ that the spectrum predicts.
+        - Labels of the trials: ``graph`` (keys of :data:`~.disputed_graphs.GRAPHS`),
+          ``model`` (GPT; GPT, 3 layers; Mamba; TinyNN; GPT, no residual), ``head``
+          (tied, untied), and ``training`` (:func:`~.disputed_models.trained`).
+        - Measures: ``all``, ``even``, ``odd`` (:func:`inweights.probes.hop_correlation`
+          over these pairs), ``recall`` (:func:`inweights.probes.graph_recall`),
+          ``named`` (:func:`inweights.probes.named_geometry`) and, of usual training,
+          ``cosines`` (:func:`inweights.probes.cosines`) and ``course`` (``even`` during
+          training of the GPT on bipartite graphs).
+        - Computation: ``predicted``, the ρ that the spectrum predicts, with the labels
+          ``graph`` and ``head``.
 
     Raises:
         ConfigError: A number is out of range for a model or its training.

@@ -170,9 +170,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           :func:`~inweights.recipes.shared.derived_paths.path_ends` returns it:
           accuracies on held-out paths (``hardest`` token, ``exact`` path), on the
           hardest token of trained paths (``trained``) and on ``edges``, and shares of
-          leaves whose first node is ``nearest`` or found by a ``ridge`` regression.
-          Columns: ``graph, embeddings, seed, exact, hardest, trained, edges, nearest,
-          ridge, chance``.
+          leaves whose own first node is the nearest (``nearest``) or is found by ridge
+          regression (``ridge``). Columns: ``graph, embeddings, seed, exact, hardest,
+          trained, edges, nearest, ridge, chance``.
         - ``shown``: a row per run and ``of`` (``hardest``, ``trained``, ``edges``,
           ``ridge``), with its ``value``. Columns: ``graph, embeddings, seed, of,
           value``.

@@ -158,7 +158,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``by_chains``: a row per run with the largest number of layers, and nothing
           trained except the facts and chains (``alone``): accuracy on the untrained
-          chains; ``length`` is the number of hops in words. Columns: all columns of
+          chains; ``length`` is a text such as ``2 hops``. Columns: all columns of
           ``accuracy``, plus ``length``.
         - ``by_layers``: a row per run ``alone`` with the largest number of chains.
           Columns: as in ``by_chains``.

@@ -199,11 +199,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           is ``within`` one node of the predicted one, and the mean ``gain``. Columns:
           ``by, seed, gain, within``.
         - ``cells``: a row per run on edges alone: accuracies on paths (``exact``,
-          ``hardest``, ``trained``), recall of ``edges``, and shares of leaves whose
-          first node is ``nearest`` or found by a ``ridge`` regression
-          (:func:`~inweights.recipes.shared.derived_paths.path_ends`). Columns: ``arms,
-          width, decay, nodes, seed, stage, fitted, exact, hardest, trained, edges,
-          nearest, ridge, chance``.
+          ``hardest``, ``trained``), recall of ``edges``, and shares of leaves whose own
+          first node is the nearest (``nearest``) or is found by ridge regression
+          (``ridge``) (:func:`~inweights.recipes.shared.derived_paths.path_ends`).
+          Columns: ``arms, width, decay, nodes, seed, stage, fitted, exact, hardest,
+          trained, edges, nearest, ridge, chance``.
         - ``read``: a row per run that learns paths after edges. Columns: as in
           ``cells``.
         - ``shown``: a row per cell, seed and ``what`` (``reach`` or ``predicted``),

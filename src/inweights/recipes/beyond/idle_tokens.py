@@ -59,7 +59,7 @@ def plan(settings: Settings) -> Plan:
 
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
           ``architecture`` (TinyNN, TinyGPT), and ``idle`` (number of idle tokens, which
-          are outputs but never right: 0, 1, 4, 16, 64).
+          are outputs but never a correct answer: 0, 1, 4, 16, 64).
         - Measures: ``raw`` (:func:`inweights.probes.hop_correlation` with ``draws=1``),
           ``centred`` (:func:`inweights.probes.hop_correlation` with ``draws=1``,
           ``centred=True``), ``energy`` (:func:`inweights.probes.spectral_energy` with
@@ -125,8 +125,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             predicted, fastest, moved``). All have the columns ``graph, idle, seed``.
             The labels are ``graph`` (path-star, grid, cycle, irregular),
             ``architecture`` (TinyNN, TinyGPT), and ``idle`` (number of idle tokens,
-            which are outputs but never right: 0, 1, 4, 16, 64). Accuracies and recall
-            are fractions from 0 to 1.
+            which are outputs but never a correct answer: 0, 1, 4, 16, 64). Accuracies
+            and recall are fractions from 0 to 1.
 
     Returns:
         - ``order``: a row per run and ``vectors`` (``as they are`` or ``without their

@@ -38,9 +38,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           (the role of facts with the lowest accuracy in the run), with ``accuracy``.
           Columns: ``model, identity, trained, seed, accuracy, hops``.
         - ``drawn``: a row per run and kind of query (``hops``), sorted for the figure;
-          ``panel`` names the kind and whether there are identities, in words. Columns:
-          ``model, identity, trained, seed, part, role, distribution, statements,
-          accuracy, accuracy_among, chance, loss, right_answers, hops, panel``.
+          ``panel`` is a text that names the kind of query and whether there are
+          identity facts. Columns: ``model, identity, trained, seed, part, role,
+          distribution, statements, accuracy, accuracy_among, chance, loss,
+          right_answers, hops, panel``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -71,16 +71,16 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``model`` (``dense``: four blocks; ``loops``: two blocks,
-        passed twice; ``loops, injected``: the embedding is added again), ``identity``
-        (Boolean: whether the identity facts are part of training), and ``compositions``
-        (``none``, or ``some`` two-hop facts are trained); the measures ``accuracy``
-        (:func:`inweights.probes.accuracy`), ``embedding`` and ``layer``
-        (:func:`inweights.probes.realignment` onto these), ``by_loops``
-        (:func:`inweights.probes.by_loops`; models with loops), and, during training of
-        the dense model with identities on hops alone, ``aligned``
-        (:func:`inweights.probes.alignment`) and ``composed``
-        (:func:`inweights.probes.accuracy`).
+        - Labels of the trials: ``model`` (``dense``: four blocks; ``loops``: two
+          blocks, passed twice; ``loops, injected``: with the embedding added again),
+          ``identity`` (Boolean: whether the identity facts are part of training), and
+          ``compositions`` (``none``, or ``some`` two-hop facts are trained).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``embedding`` and
+          ``layer`` (:func:`inweights.probes.realignment` onto these), ``by_loops``
+          (:func:`inweights.probes.by_loops`; models with loops), and, during training
+          of the dense model with identities on hops alone, ``aligned``
+          (:func:`inweights.probes.alignment`) and ``composed``
+          (:func:`inweights.probes.accuracy`).
 
     Raises:
         ConfigError: ``every`` is negative, or a value is out of range for a model.

@@ -90,9 +90,9 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computation ``said`` (:func:`learn`), for each seed, with the label
-        ``task``, what is trained in addition to the hidden city: ``nothing else``,
-        ``known cities`` or ``another hidden city``.
+        The plan, with the computation ``said`` (:func:`learn`), for each seed, with the
+        label ``task``, what is trained in addition to the hidden city: ``nothing
+        else``, ``known cities`` or ``another hidden city``.
     """
     options = {"model": Outside(name=settings.model), "settings": settings}
     computations = [
@@ -116,7 +116,7 @@ def learn(
     Args:
         model: The model's name: a folder, the name of a Hugging Face model in the local
             cache, or ``@smollm2``.
-        settings: Settings of the recipe: ``layer``, the settings of both trainings
+        settings: Settings of the recipe: ``layer``, the settings of both training runs
             (``lora`` and ``vector``), and ``device``.
         task: Texts that are trained in addition to those about the hidden city:
             ``nothing else``, ``known cities`` (facts about these) or ``another hidden

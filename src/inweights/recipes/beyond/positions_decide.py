@@ -1,7 +1,7 @@
 """Our experiment: do positions, ties and residual streams decide whether a model uses its geometry?
 
-Edges of a path-star and three quarters of its paths are learnt together, as Geometric
-Memory does, while one setting of the model changes at a time. During training, the
+Edges of a path-star and three quarters of its paths are learnt together, as in
+Geometric Memory, and one setting of the model is varied at a time. During training, the
 recipe measures the norm of position vectors relative to token embeddings, and the share
 of the state before the first block that identifies the token. A grid shows how the same
 blocks fold a geometry.
@@ -59,8 +59,8 @@ class Settings(iw.Config):
         leaves: Number of training paths in each update.
         grid_steps: Largest number of updates on the grid.
         every: Number of steps between two points of the curves, at least 1.
-        draws: Number of random embeddings with which the correlation on the grid is
-            compared.
+        draws: Number of random embeddings for the null distribution of the correlation
+            on the grid.
     """
 
     arms: int = 100
@@ -82,20 +82,19 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``world`` (path-star, grid), ``model`` (GPT, Mamba), and
-        ``condition`` (the one setting that is varied: of a GPT its positions, ``tokens
-        N(0, 1)``, ``untied`` or ``no residual stream``; of Mamba its block; see
-        :func:`~inweights.recipes.shared.position_conditions.gpt_of` and ``mamba_of``
-        there); the measures ``paths`` (:func:`inweights.probes.path_accuracy`; during
-        training, only for ``world`` path-star), ``share``
-        (:func:`inweights.probes.token_share.token_share`; during training, only for
-        ``world`` path-star), ``navigation`` (:func:`inweights.probes.navigation`; only
-        for ``world`` path-star), ``even`` (:func:`inweights.probes.hop_correlation`
-        with ``pairs="even"``, ``draws=20``; only for ``world`` grid), ``odd``
-        (:func:`inweights.probes.hop_correlation` with ``pairs="odd"``, ``draws=20``;
-        only for ``world`` grid) and ``recall`` (:func:`inweights.probes.graph_recall`;
-        only for ``world`` grid). The label values listed here apply to the default
-        settings.
+        The plan. The label values listed here apply to the default settings.
+
+        - Labels of the trials: ``world`` (path-star, grid), ``model`` (GPT, Mamba), and
+          ``condition`` (the one setting that is varied: of a GPT its positions,
+          ``tokens N(0, 1)``, ``untied`` or ``no residual stream``; of Mamba its block;
+          see :func:`~inweights.recipes.shared.position_conditions.gpt_of` and
+          ``mamba_of`` there).
+        - Measures on the path-star: ``paths`` (:func:`inweights.probes.path_accuracy`)
+          and ``share`` (:func:`inweights.probes.token_share.token_share`), both during
+          training, and ``navigation`` (:func:`inweights.probes.navigation`).
+        - Measures on the grid: ``even`` and ``odd``
+          (:func:`inweights.probes.hop_correlation` over such pairs, with ``draws=20``)
+          and ``recall`` (:func:`inweights.probes.graph_recall`).
 
     Raises:
         ConfigError: ``arms`` is below 2, ``every`` is negative, or a value is out of

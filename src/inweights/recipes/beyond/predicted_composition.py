@@ -153,7 +153,7 @@ def plan(settings: Settings) -> experiments.Plan:
     Raises:
         ConfigError: ``popularity`` is empty, a name in ``others`` is unknown, or a
             value is out of range for a world, a model or its training. Names in
-            ``knowledge`` are checked when a world is built.
+            ``knowledge`` are not checked here, but when a world is built.
         DataError: A file of ``knowledge`` cannot be read.
     """
     models: dict[str, tuple[experiments.ModelConfig, iw.Curriculum]] = {

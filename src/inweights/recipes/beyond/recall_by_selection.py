@@ -252,14 +252,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``swept``: a row per run: ``recall`` (accuracy, 0 to 1) of the known facts;
-          ``subjects`` is the size in words. Columns: ``n, width, arm, seed, role,
-          recall, subjects``.
+          ``subjects`` is a text with the size, such as ``32 subjects``. Columns: ``n,
+          width, arm, seed, role, recall, subjects``.
         - ``needed``: a row per size and seed: the smallest ``width`` with a recall of
           .99 or more (twice the largest width if there is none), and ``growth``, this
           width divided by the width needed at the smallest size. Columns: ``n, seed,
           width, growth``.
-        - ``recall``: a row per run of the other arms and role (``known``, ``new``): its
-          ``recall``. Columns: as in ``swept``.
+        - ``recall``: a row per run of the arms other than ``swept`` and role
+          (``known``, ``new``): its ``recall``. Columns: as in ``swept``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -162,8 +162,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           :data:`ORDER`, -.1, divided by the number of steps; 0 if there is none) and
           ``margin`` (mean over nodes of the margin of the smallest neighbour, at the
           end). Columns: ``change, seed, width, last, best, life, margin, lost``.
-        - ``order``: a row per run and step, except step 0, with ρ; ``panel`` names the
-          width in words. Columns: all columns of the measured ``order``, plus
+        - ``order``: a row per run and step, except step 0, with ρ; ``panel`` is a text
+          that names the width. Columns: all columns of the measured ``order``, plus
           ``panel``.
 
     Raises:

@@ -37,8 +37,9 @@ _PRODUCTS = ("BCDE", "ACDE", "ABDE", "ABCE")
 def design() -> dict[str, list[int]]:
     """Return the level, -1 or 1, of each of nine factors in each of the 32 cells of the design.
 
-    The factors are the keys of :data:`FACTORS`. The columns of five factors are
-    crossed, and those of the other four are products of them (resolution IV).
+    The factors are the keys of :data:`FACTORS`. The design is a full factorial of five
+    factors. The levels of each of the other four are products of the levels of these
+    five (resolution IV).
 
     Returns:
         For each factor, by name, a list of 32 levels, one for each cell.

@@ -53,9 +53,9 @@ class Settings(iw.Config):
             ``64 / w``.
         decay: Weight decay of the parameters and phases that have it, at least 0.
         learn: Number of updates in which the facts are learnt, at a constant rate.
-        settle: Number of further updates, during which the rate falls to 0 as a cosine.
-            The sum of these rates equals the sum for half the number of updates at a
-            constant rate.
+        settle: Number of additional updates, during which the rate decays to 0 as a
+            cosine. The sum of these rates equals the sum for half the number of updates
+            at a constant rate.
     """
 
     n: int = 10

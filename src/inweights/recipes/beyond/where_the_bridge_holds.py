@@ -89,7 +89,7 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Labels of the trials: ``axis`` and ``value`` (the setting that differs from
-          the base run, and its value in words: keys of :data:`AXES`), ``init``
+          the base run, and the label of its value: keys of :data:`AXES`), ``init``
           (initialisation: standard, small), and ``world`` (``C = 1`` and ``C = 2``,
           with identities; ``no identity``, C = 1).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`; during training)
@@ -150,10 +150,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.alignment`: ``place, layer, depth, cosine, other,
             contrast, nearest``). Both have the columns ``axis, value, init, world,
             seed, step``. The labels are ``axis`` and ``value`` (the setting that
-            differs from the base run, and its value in words: keys of :data:`AXES`),
-            ``init`` (initialisation: standard, small), and ``world`` (``C = 1`` and ``C
-            = 2``, with identities; ``no identity``, C = 1). Accuracies and recall are
-            fractions from 0 to 1.
+            differs from the base run, and the label of its value: keys of
+            :data:`AXES`), ``init`` (initialisation: standard, small), and ``world``
+            (``C = 1`` and ``C = 2``, with identities; ``no identity``, C = 1).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``map_c1``: the rows of ``final`` with identities at complexity one. Columns:

@@ -120,10 +120,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           columns of ``accuracy``.
         - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
           over the roles (kinds) of facts. Columns: ``head, control, seed, accuracy``.
-        - ``influence``: a row per run without identities: the ``effect`` of patching
-          after ``block.2`` at the last position, the effect with identities
-          (``whole``), and ``part``, the first divided by the second. Columns: all
-          columns of ``patching``, plus ``whole, part``.
+        - ``influence``: a row per run trained without identities: the ``effect`` of
+          patching the state after ``block.2`` at the last position, the same effect in
+          the run with identities (``whole``), and ``part``, the first divided by the
+          second. Columns: all columns of ``patching``, plus ``whole, part``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

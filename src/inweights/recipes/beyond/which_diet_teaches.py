@@ -96,7 +96,7 @@ def plan(settings: Settings) -> Plan:
 
     Raises:
         ConfigError: A value of ``rates`` is out of range. ``hold_out`` and ``tokens``
-            are checked when a computation is run.
+            are not checked here, but when a computation is run.
     """
     where = {"model": Outside(name=settings.model), "device": settings.device}
     made = [
@@ -159,7 +159,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           trained name (``spilled``); and the number of tokens (``trained``) and
           ``loss`` of the fine-tuning. Columns: ``condition, seed, lost, rise, repeats,
           spilled, trained, loss``.
-        - ``wrong``: a row per run and kind of question: the share of answers in words
+        - ``wrong``: a row per run and kind of question: the share of generated answers
           that begin with a wrong name of the world. Columns: ``condition, seed, what,
           wrong``.
 

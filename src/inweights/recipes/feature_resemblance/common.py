@@ -171,7 +171,8 @@ def both_models(
         gpt: Settings of the GPT and its training.
         course: Name of the task, such as ``joint``
             (:func:`~inweights.recipes.feature_resemblance.courses.phase_roles`).
-        rho: Number of copies of the similarity premise, at least 1.
+        rho: Number of copies of the similarity premise, at least 1. It has an effect
+            only in the tasks ``joint`` and ``two-hop``.
 
     Returns:
         The trial of the one-layer transformer (``one-layer``), then the trial of the

@@ -40,7 +40,7 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computation ``states``
+        The plan, with the computation ``states``
         (:func:`~inweights.theory.feature_resemblance.depth.lemma_18`), for each seed,
         with the label ``width`` (128, 384, 1024). The label values listed here apply to
         the default settings.

@@ -77,20 +77,22 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials, in which only stage 1 of the first phase is trained, with the labels
-        ``course`` (the two in which entities stay dissimilar: AS, two-hop without
-        identity) and ``width`` (``d``: 512, 1024, 2048); the measure ``alike``
-        (:func:`inweights.probes.resemblance` with ``by_pair=True``); the computations
-        ``starts``
-        (:func:`~inweights.theory.feature_resemblance.starts.one_layer_start`), ``deep``
-        (:func:`~inweights.theory.feature_resemblance.starts.deep_start`) and
-        ``stage_two``
-        (:func:`~inweights.theory.feature_resemblance.stage_two.stage_two`). The label
-        of ``starts`` is ``task`` (``analogy``, ``two hops``), that of ``deep`` is
-        ``width`` (256, 1024); those of ``stage_two`` are ``course``
-        (:func:`~.courses.phase_roles`) and ``slower`` (divisor of the learning rate:
-        20, and 1 for joint). The label values listed here apply to the default
-        settings.
+        The plan. Only stage 1 of the first phase is trained. The label values listed
+        here apply to the default settings.
+
+        - Labels of the trials: ``course`` (the two curricula under which entities stay
+          dissimilar: AS, two-hop without identity) and ``width`` (``d``: 512, 1024,
+          2048).
+        - Measure: ``alike`` (:func:`inweights.probes.resemblance` with
+          ``by_pair=True``).
+        - Computations: ``starts``
+          (:func:`~inweights.theory.feature_resemblance.starts.one_layer_start`), with
+          the label ``task`` (``analogy``, ``two hops``); ``deep``
+          (:func:`~inweights.theory.feature_resemblance.starts.deep_start`), with the
+          label ``width`` (256, 1024); and ``stage_two``
+          (:func:`~inweights.theory.feature_resemblance.stage_two.stage_two`), with the
+          labels ``course`` (:func:`~.courses.phase_roles`) and ``slower`` (divisor of
+          the learning rate: 20, and 1 for joint).
 
     Raises:
         ConfigError: ``n`` or ``few`` is below 2, ``rho`` is below 1, or a value is out

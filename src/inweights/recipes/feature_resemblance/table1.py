@@ -71,8 +71,8 @@ def plan(settings: Settings) -> Plan:
         together, with or without identity facts.
 
     Raises:
-        ConfigError: ``n`` is below 2, ``rho`` is below 1, ``gpt.losses`` does not
-            contain every task, or a value is out of range for a model or its training.
+        ConfigError: ``n`` is below 2, ``rho`` is below 1, ``gpt.losses`` lacks a task,
+            or a value is out of range for a model or its training.
     """
     one = settings.one_layer
     rho = settings.rho

@@ -64,7 +64,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computation ``answers``
+        The plan, with the computation ``answers``
         (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`), for each
         seed, with the label ``condition``: what is trained, and in which order
         (:class:`~inweights.recipes.shared.language.analogies.Analogies`): zero-shot

@@ -50,7 +50,7 @@ class Settings(iw.Config):
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
         rho: Number of copies of the similarity premise in joint training, at least 1.
         training: Training of the one-layer transformer.
-        grid: Further settings with which the curriculum AS is trained.
+        grid: Additional settings with which the curriculum AS is trained.
     """
 
     n: int = 100

@@ -73,14 +73,13 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        Trials with the labels ``course`` (joint, SA, AS, AS-pair), ``std`` (``σ0``:
-        0.0045, 0.01), ``kappa`` (``κ0``: 100, 300), ``hidden`` (``m``: 5, 10), and
-        ``variant`` (for joint: ``1 copies``, ``10 copies``; for the others: ``first
-        phase to a loss of 1``, ``first phase to a loss of 0.015``); the measures
-        ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
-        (:func:`inweights.probes.resemblance`). The label values listed here apply to
-        the default settings. ``course`` is the order of training
-        (:func:`~.courses.phase_roles`).
+        - Labels of the trials: ``course`` (the order of training, see
+          :func:`~.courses.phase_roles`: joint, SA, AS, AS-pair), ``std`` (``σ0``),
+          ``kappa`` (``κ0``), ``hidden`` (``m``), and ``variant`` (by default, for
+          joint: ``1 copies``, ``10 copies``; for the others: ``first phase to a loss of
+          1``, ``first phase to a loss of 0.015``).
+        - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
+          (:func:`inweights.probes.resemblance`).
 
     Raises:
         ConfigError: ``n`` is below 2, or a value is out of range.
@@ -151,7 +150,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             variant, seed``. The labels are ``course`` (joint, SA, AS, AS-pair), ``std``
             (``σ0``: 0.0045, 0.01), ``kappa`` (``κ0``: 100, 300), ``hidden`` (``m``: 5,
             10), and ``variant`` (number of copies, or loss at which the first phase
-            ends, in words). A missing table raises a ``KeyError``.
+            ends, in words). Accuracies and recall are fractions from 0 to 1. A missing
+            table raises a ``KeyError``.
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``

@@ -119,9 +119,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``phase`` and ``loss`` (its last training loss, in nats).
         - ``shown``, two rows per course and seed, for the figure: ``column``
           (``similarity`` or ``success``) and ``value``.
-        - ``lemmas``, two rows per course and seed: ``column`` (an assumption of the
-          lemmas in words: uniform attention, or the linear regime) and ``value`` (the
-          distance of stage 1 from it).
+        - ``lemmas``, two rows per course and seed: ``column`` (text that names an
+          assumption of the lemmas: uniform attention, or the linear regime) and
+          ``value`` (the distance of stage 1 from it).
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -139,7 +139,7 @@ def own_and_other_arms(
         A row per run: the columns ``keys``; the mean cosines ``own`` and ``others``,
         and their difference ``gap``; ``nearest``, the share of leaves for which the
         first node of their own path is the nearest of all first nodes; and ``ridge``,
-        the share of leaves for which a ridge regression finds it.
+        the share of leaves for which a ridge regression finds this node.
     """
     own = pl.col("own")
     cosine = pl.col("cosine")

@@ -74,7 +74,7 @@ class Store(StoredTables):
             default, a random key is used.
 
     Attributes:
-        root: The folder, or the address as text.
+        root: The folder as a ``Path``, or the address as a string.
         files: The files of the store.
         lease: Duration of leases in seconds; 0 for file locks.
         leases: The leases of the store.

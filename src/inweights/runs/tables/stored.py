@@ -26,7 +26,7 @@ class StoredTables:
             ``s3://bucket/folder``.
 
     Attributes:
-        root: The folder, or the address as text.
+        root: The folder as a ``Path``, or the address as a string.
         files: The files of the store.
 
     Raises:

@@ -139,7 +139,7 @@ def teach(
         :func:`~inweights.lm.exams.general.general_knowledge`) or ``text`` (one of its
         texts); ``hit`` (whether the answer is right) and ``chance`` (probability of
         guessing it); ``held`` (whether the chain passes through a held-out bridge);
-        ``wrong`` (for a composition, whether the answer in words begins with a wrong
+        ``wrong`` (for a composition, whether the generated answer begins with a wrong
         name of the world); and, for general questions and texts, ``runs_on``,
         ``repeats``, ``spilled`` and ``nats``. Columns that do not apply to a kind are
         null.

@@ -41,10 +41,11 @@ def both_times(
         training) or ``_before`` (before training); values of questions that were not
         evaluated before training are null. Two columns are added. ``distribution`` is
         ``in`` if the answer to the question was stated in the training texts, and
-        otherwise ``out`` (null in rows about layers and about the training). ``set`` is
-        the set of the composition to which the question belongs (Identity Bridge,
-        §4.5): ``D_correct`` (right before and after training), ``D_partial`` (right
-        only after) or ``D_incorrect`` (wrong after); it is null without a composition.
+        otherwise ``out`` (null in rows about layers and about training). ``set`` is the
+        set of the composition to which the question belongs (Identity Bridge, §4.5):
+        ``D_correct`` (answered correctly before and after training), ``D_partial``
+        (correctly only after training) or ``D_incorrect`` (incorrectly after training);
+        it is null without a composition.
     """
     keys = [*shared, "seed", "kind", "id", "layer"]
     said = [c for c in before.columns if c not in (*shared, "seed", *_ABOUT)]
@@ -141,13 +142,13 @@ def rises(
     Returns:
         A row per run and ``set`` (``D_correct``, ``D_partial`` or ``D_incorrect``, see
         :func:`both_times`), with the columns ``labels``, ``seed``, ``set`` and four
-        means over the questions: ``decades`` (decimal logarithm of the ratio of the
-        answer's probability after training to that before), ``own`` (the same, minus
-        the value for the mean wrong candidate, so that it is 0 if both probabilities
-        rise by the same factor), ``rise`` (difference of the answer's probabilities,
-        after minus before) and ``share_rise`` (difference of its shares among the
-        candidates). In the logarithms, a probability of 0 counts as the smallest
-        positive number.
+        means over the questions: ``decades`` (decimal logarithm of the answer's
+        probability after training divided by its probability before), ``own`` (the
+        same, minus the value for the mean wrong candidate, so that it is 0 if both
+        probabilities rise by the same factor), ``rise`` (difference of the answer's
+        probabilities, after minus before) and ``share_rise`` (difference of its shares
+        among the candidates). In the logarithms, a probability of 0 counts as the
+        smallest positive number.
     """
     asked = measured.filter(pl.col("kind") == "question", pl.col("role") == role)
     said = ("probability", "share", "others")
