@@ -76,9 +76,13 @@ def sinusoids(positions: int, width: int) -> Float[Tensor, "T D"]:
         positions: Number of positions ``T``.
         width: Width ``D``; even coordinates are sines, odd ones cosines.
     """
-    frequencies = torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / width))
-    angles = torch.arange(positions).unsqueeze(1) * frequencies
-    waves = torch.zeros(positions, width)
+    # On the device "meta", on which parameters are counted, the first of these operations
+    # would import a second's worth of torch's modules.
+    with torch.device("cpu"):
+        even = torch.arange(0, width, 2)
+        frequencies = torch.exp(even * (-math.log(10_000.0) / width))
+        angles = torch.arange(positions).unsqueeze(1) * frequencies
+        waves = torch.zeros(positions, width)
     waves[:, 0::2] = angles.sin()
     waves[:, 1::2] = angles.cos()[:, : width // 2]
     return waves
