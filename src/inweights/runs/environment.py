@@ -79,6 +79,9 @@ def version_of(package: str) -> str:
     Args:
         package: Name under which ``pip`` installs the package.
 
+    Raises:
+        ValueError: ``package`` is an empty string.
+
     Example:
         >>> version_of("no-such-package")
         'not installed'

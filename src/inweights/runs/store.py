@@ -22,7 +22,10 @@ from inweights.support.links import refuse_link, within
 def default_root() -> Path:
     """Return the folder of all runs: ``$INWEIGHTS_RUNS``, or ``runs`` in the working folder.
 
-    The folder need not exist, and is not created.
+    Returns:
+        The value of the environment variable ``INWEIGHTS_RUNS`` as a path, or the
+        relative path ``runs`` if it is not set. The folder need not exist, and is not
+        created.
     """
     return Path(os.environ.get("INWEIGHTS_RUNS", "runs"))
 

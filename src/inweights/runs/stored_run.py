@@ -68,11 +68,11 @@ class StoredRun:
     def state(self) -> Literal["complete", "at work", "interrupted", "damaged"]:
         """State of the run: ``complete``, ``at work``, ``interrupted`` or ``damaged``.
 
-        ``damaged``: there is a link on the run's path, the manifest cannot be read, or
-        the hash of the config is not the folder's name. ``complete``: there is a
-        readable manifest; only :meth:`verify` checks the other files. ``at work``: the
-        run is not complete, and a process holds its lock. ``interrupted``: the run is
-        not complete, and no process holds its lock. A run without any folder is
+        ``damaged``: the run's path contains a link, the manifest cannot be read, or the
+        hash of the config is not the folder's name. ``complete``: there is a readable
+        manifest; only :meth:`verify` checks the other files. ``at work``: the run is
+        not complete, and a process holds its lock. ``interrupted``: the run is not
+        complete, and no process holds its lock. A run without any folder is
         ``interrupted``, too.
         """
         try:

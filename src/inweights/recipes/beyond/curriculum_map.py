@@ -137,13 +137,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
-          two entities' states), ``other`` (the same for entities of different pairs),
-          ``success`` (accuracy on the conclusions, which are not trained),
-          ``attribution`` (accuracy on the attribution facts), and for the one-layer
-          transformer the prediction ``from_facts`` and its absolute ``error`` (null for
-          the GPT); ``phase_2`` is a text that names what phase 2 trains. Columns: all
-          columns of ``foretold``, plus ``rehearsed, cosine, other, success,
-          attribution, error, phase_2``.
+          two entities' states, defined at :func:`inweights.probes.resemblance`),
+          ``other`` (the same for entities of different pairs), ``success`` (accuracy on
+          the conclusions, which are not trained), ``attribution`` (accuracy on the
+          attribution facts), and for the one-layer transformer the prediction
+          ``from_facts`` and its absolute ``error`` (null for the GPT); ``phase_2`` is a
+          text that names what phase 2 trains. Columns: all columns of ``foretold``,
+          plus ``rehearsed, cosine, other, success, attribution, error, phase_2``.
         - ``predicted``: the rows of ``table`` that have a prediction. Columns: as in
           ``table``.
         - ``shown``: a row per run and ``column`` (``success``, ``similarity``, which is

@@ -113,10 +113,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
-          two entities' states), ``other`` (the same for entities of different pairs)
-          and ``success`` (accuracy on the conclusions, which are not trained);
-          ``panel`` and ``line`` are labels for the figure. Columns: ``course, mlp,
-          sigma, value, seed, cosine, other, success, panel, line``.
+          two entities' states, defined at :func:`inweights.probes.resemblance`),
+          ``other`` (the same for entities of different pairs) and ``success`` (accuracy
+          on the conclusions, which are not trained); ``panel`` and ``line`` are labels
+          for the figure. Columns: ``course, mlp, sigma, value, seed, cosine, other,
+          success, panel, line``.
         - ``taught``: a row per run: accuracy on the facts that the second phase trains
           (for AS the similarity, for SA the attribution). Columns: all columns of
           ``accuracy``.

@@ -93,7 +93,7 @@ def plan(settings: Settings) -> Plan:
           ``graph`` and ``head``.
 
     Raises:
-        ConfigError: A number is out of range for a model or its training.
+        ConfigError: A value is out of range for a model or its training.
     """
     trials = [
         _trial(settings, graph, name, head, USUAL)

@@ -139,7 +139,7 @@ def plan(settings: Settings) -> Plan:
           (:func:`inweights.probes.navigation`).
 
     Raises:
-        ConfigError: A number is out of range for a graph, the model or its training.
+        ConfigError: A value is out of range for a graph, the model or its training.
     """
     trials = []
     for size in settings.sizes:

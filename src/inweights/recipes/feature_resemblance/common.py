@@ -74,8 +74,9 @@ def similarities(
 
     Returns:
         A row per run: the columns ``labels`` and ``seed``, ``cosine`` (mean cosine of
-        the states of the two entities of a pair), ``other`` (mean cosine with entities
-        of other pairs) and ``success`` (accuracy on the conclusions, from 0 to 1).
+        the states of the two entities of a pair, defined at
+        :func:`inweights.probes.resemblance`), ``other`` (mean cosine with entities of
+        other pairs) and ``success`` (accuracy on the conclusions, from 0 to 1).
     """
     keys = [*labels, "seed"]
     success = compositions(tables["accuracy"]).select(*keys, success="accuracy")

@@ -146,9 +146,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
-          two entities' states), ``other`` (the same for entities of different pairs)
-          and ``success`` (accuracy on the conclusions, which are not trained). Columns:
-          ``model, course, std, seed, cosine, other, success``.
+          two entities' states, defined at :func:`inweights.probes.resemblance`),
+          ``other`` (the same for entities of different pairs) and ``success`` (accuracy
+          on the conclusions, which are not trained). Columns: ``model, course, std,
+          seed, cosine, other, success``.
         - ``shown``: the rows of ``table``, with ``start``, a text that names model and
           initial scale, for the figure. Columns: ``model, course, std, seed, cosine,
           success, start``.

@@ -107,10 +107,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
-          two entities' states), ``other`` (the same for entities of different pairs),
-          ``success`` (accuracy on the conclusions, which are not trained) and the last
-          training ``loss``. Columns: ``model, course, seed, cosine, other, success,
-          loss``.
+          two entities' states, defined at :func:`inweights.probes.resemblance`),
+          ``other`` (the same for entities of different pairs), ``success`` (accuracy on
+          the conclusions, which are not trained) and the last training ``loss``.
+          Columns: ``model, course, seed, cosine, other, success, loss``.
         - ``predicted``: a row per run of the one-layer transformer, with both
           predictions of the cosine and their absolute errors, as
           :func:`~.common.compared` returns them. Columns: all columns of ``foretold``,

@@ -130,10 +130,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``table``: a row per course and seed of the setting ``as in the table``:
-          ``cosine`` (mean over pairs of the cosine of their two entities' states),
-          ``other`` (the same for entities of different pairs) and ``success`` (accuracy
-          on the conclusions, which are not trained). Columns: ``course, seed, cosine,
-          other, success``.
+          ``cosine`` (mean over pairs of the cosine of their two entities' states,
+          defined at :func:`inweights.probes.resemblance`), ``other`` (the same for
+          entities of different pairs) and ``success`` (accuracy on the conclusions,
+          which are not trained). Columns: ``course, seed, cosine, other, success``.
         - ``shown``: a row per course, seed, ``what`` (``measured``, or ``published``
           with ``seed`` -1) and ``column`` (``similarity`` or ``success``), with its
           ``value``. Columns: ``course, seed, what, column, value``.

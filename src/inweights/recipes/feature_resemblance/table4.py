@@ -108,9 +108,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
-          two entities' states), ``other`` (the same for entities of different pairs)
-          and ``success`` (accuracy on the conclusions, which are not trained). Columns:
-          ``model, rho, seed, cosine, other, success``.
+          two entities' states, defined at :func:`inweights.probes.resemblance`),
+          ``other`` (the same for entities of different pairs) and ``success`` (accuracy
+          on the conclusions, which are not trained). Columns: ``model, rho, seed,
+          cosine, other, success``.
         - ``predicted``: a row per run of the one-layer transformer, with both
           predictions of the cosine and their absolute errors, as
           :func:`~.common.compared` returns them. Columns: all columns of ``foretold``,

@@ -13,6 +13,10 @@ def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFr
         accuracy: Table of :func:`inweights.probes.accuracy`.
         distribution: ``out`` (the default) for queries outside the training
             distribution, or ``in`` for queries within it.
+
+    Returns:
+        The rows whose ``part`` is ``queries`` and whose ``distribution`` is the given
+        one.
     """
     return accuracy.filter(
         pl.col("part") == "queries", pl.col("distribution") == distribution

@@ -23,8 +23,8 @@ class Folder:
 
     Names of files have ``/`` between their parts. The folder itself may be a link, but
     nothing below it. Methods raise a :class:`~inweights.errors.FolderError` for a name
-    that leads out of the folder or to a link. While a shared disk is unavailable,
-    reading and writing are retried for up to ten minutes.
+    that refers to a file outside the folder or to a link. While a shared disk is
+    unavailable, reading and writing are retried for up to ten minutes.
 
     Args:
         root: The folder, which is created when something is written.
@@ -53,7 +53,7 @@ class Folder:
             name: Name of the file, relative to the root.
 
         Raises:
-            FolderError: The name leads out of the folder or to a link.
+            FolderError: The name refers to a file outside the folder or to a link.
         """
         path = within(self.root, name)
         with suppress(OSError):
@@ -68,7 +68,7 @@ class Folder:
             content: Content of the file.
 
         Raises:
-            FolderError: The name leads out of the folder or to a link.
+            FolderError: The name refers to a file outside the folder or to a link.
             WriteError: The file cannot be written.
         """
         self._publish(name, content, new=False)
@@ -84,7 +84,7 @@ class Folder:
             Whether this call wrote the file; false if the file already existed.
 
         Raises:
-            FolderError: The name leads out of the folder or to a link.
+            FolderError: The name refers to a file outside the folder or to a link.
             WriteError: The file cannot be written.
         """
         return self._publish(name, content, new=True)
@@ -102,8 +102,8 @@ class Folder:
             written yet are left out.
 
         Raises:
-            FolderError: The name leads out of the folder, or a link is on the path or
-                below the folder.
+            FolderError: The name leads out of the folder, or the path or the folder
+                contains a link.
         """
         start = f"{folder}/" if folder else ""
         found = files_below(within(self.root, folder))
@@ -116,7 +116,7 @@ class Folder:
             name: Name of the file, relative to the root.
 
         Raises:
-            FolderError: The name leads out of the folder or to a link.
+            FolderError: The name refers to a file outside the folder or to a link.
             OSError: The file cannot be removed, for example because the name refers to
                 a folder.
         """
@@ -129,7 +129,7 @@ class Folder:
             folder: Path of the folder relative to the root.
 
         Raises:
-            FolderError: The name leads out of the root or to a link.
+            FolderError: The path leads out of the root or to a link.
             OSError: A file cannot be removed, or the name refers to a file.
         """
         path = within(self.root, folder)
@@ -151,7 +151,7 @@ class Folder:
             function does nothing, because the path is the place of the file itself.
 
         Raises:
-            FolderError: The name leads out of the folder or to a link.
+            FolderError: The name refers to a file outside the folder or to a link.
         """
         yield within(self.root, name), lambda: None  # the file is in its place
 

@@ -152,12 +152,14 @@ class Leases:
                     self.files.remove(mine)
 
     def live(self) -> dict[str, Lease]:
-        """Return the existing leases by the key of their task; some may have expired.
+        """Return the existing leases, by the key of their task.
 
-        Leases that cannot be read are left out.
+        Returns:
+            The lease of each task, including leases that have expired. Leases that
+            cannot be read are left out.
 
         Raises:
-            FolderError: There is a link in the folder of leases.
+            FolderError: The folder of leases contains a link.
             WriteError: An object store denies access or does not respond.
         """
         newest = {name.split("/")[1]: name for name in self.files.names(_FOLDER)}
@@ -191,7 +193,7 @@ class Leases:
         """Release the tasks held by this owner's processes, once all of its processes have ended.
 
         Raises:
-            FolderError: There is a link in the folder of leases.
+            FolderError: The folder of leases contains a link.
             OSError: A lease cannot be removed from a folder.
             WriteError: An object store denies access or does not respond.
         """

@@ -32,9 +32,12 @@ def is_gone(error: Exception) -> bool:
     """Return whether an error means that the machine with the folder is unavailable.
 
     Args:
-        error: Any error. The result is true for an ``OSError`` whose ``errno`` means
-            that another machine is down or does not respond, such as ``ESTALE`` or
-            ``ETIMEDOUT``, and false for any other error.
+        error: Any error.
+
+    Returns:
+        True for an ``OSError`` whose ``errno`` means that another machine is down or
+        does not respond, such as ``ESTALE`` or ``ETIMEDOUT``; false for any other
+        error.
     """
     return isinstance(error, OSError) and error.errno in _AWAY
 

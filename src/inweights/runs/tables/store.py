@@ -152,7 +152,7 @@ class Store(StoredTables):
         A checkpoint whose list of tables is damaged is kept.
 
         Raises:
-            FolderError: The store is a folder, and there is a link in it.
+            FolderError: The store is a folder and contains a link.
             WriteError: The object store denies access or does not respond.
         """
         for name in self.files.names(_UNFINISHED):

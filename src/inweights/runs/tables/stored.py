@@ -73,8 +73,8 @@ class StoredTables:
             part: Name of the table, or :data:`MODEL_PART` (``model``) for the weights.
 
         Raises:
-            FolderError: The store is a folder, and there is a link in the folder of the
-                run.
+            FolderError: The store is a folder, and the folder of the run contains a
+                link.
             WriteError: The object store denies access or does not respond.
         """
         return self._bytes(owner, part) is not None
@@ -87,8 +87,8 @@ class StoredTables:
             part: Name of the table.
 
         Raises:
-            FolderError: The table does not exist or was changed, or there is a link in
-                the folder of the run.
+            FolderError: The table does not exist or was changed, or the folder of the
+                run contains a link.
             WriteError: The object store denies access or does not respond.
         """
         if (content := self._bytes(owner, part)) is not None:
@@ -128,8 +128,8 @@ class StoredTables:
             owner: Key (hash) of the run.
 
         Raises:
-            FolderError: The weights were not stored or were changed, or there is a link
-                in the folder of the run.
+            FolderError: The weights were not stored or were changed, or the folder of
+                the run contains a link.
             WriteError: The object store denies access or does not respond.
         """
         if (content := self._bytes(owner, MODEL_PART)) is not None:
@@ -179,7 +179,7 @@ class StoredTables:
             part: Name of the table, or :data:`MODEL_PART` (``model``) for the weights.
 
         Raises:
-            FolderError: There is a link in the folder of the run.
+            FolderError: The folder of the run contains a link.
             OSError: The store is a folder, and a file cannot be removed.
             WriteError: The object store denies access or does not respond.
         """
@@ -194,7 +194,7 @@ class StoredTables:
             :data:`MODEL_PART` (``model``) for weights.
 
         Raises:
-            FolderError: The store is a folder, and there is a link in it.
+            FolderError: The store is a folder and contains a link.
             WriteError: The object store denies access or does not respond.
         """
         found = set()

@@ -148,8 +148,8 @@ def knowledge(
 def names(rng: np.random.Generator) -> Iterator[str]:
     """Yield distinct random two-syllable names.
 
-    The iterator never ends, but the number of such names is limited. Once all of them
-    have been yielded, the next call of ``next`` does not return.
+    There are 70,000 such names. The iterator does not end after them: once all have
+    been yielded, the next call of ``next`` never returns.
 
     Args:
         rng: NumPy random generator that draws the syllables.
