@@ -63,7 +63,7 @@ def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, 
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan both models for every share, with and without rehearsal of the attribution.
+    """Plan the training of both models for every share, with and without rehearsal.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``shares`` and ``one_layer``;

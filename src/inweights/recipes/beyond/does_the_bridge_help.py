@@ -52,7 +52,7 @@ class Settings(InventedSettings):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the evaluation of a pretrained model, and a fine-tuning for each condition.
+    """Plan the evaluation of a pretrained model, and a fine-tuning run for each condition.
 
     Args:
         settings: The recipe's settings, such as ``model``, ``world`` and
@@ -109,9 +109,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
           as :func:`~inweights.recipes.shared.language.tables.accuracies` returns it:
-          ``accuracy`` after training, accuracy ``before`` it, ``chance`` and ``excess``
-          (accuracy minus chance). Columns: ``second, condition, seed, what,
-          distribution, accuracy, before, chance, excess``.
+          ``accuracy`` after training, the accuracy ``before`` training, ``chance``
+          (accuracy of guessing) and ``excess`` (``accuracy`` minus ``chance``).
+          Columns: ``second, condition, seed, what, distribution, accuracy, before,
+          chance, excess``.
         - ``shown``: the rows of ``accuracy``, with the names used in the figure.
           Columns: as in ``accuracy``.
         - ``rises``: a row per run, with means over all compositions (``set`` is

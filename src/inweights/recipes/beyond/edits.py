@@ -39,7 +39,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the training of a model for every mix of facts, and every edit of the trained models.
+    """Plan the training of a model on every mix of facts, and the edits of the trained models.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``model`` and ``steps``;

@@ -51,7 +51,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every world, and edits of single facts, of several facts and in the first block.
+    """Plan training in every world, and edits of single facts, of several facts and of one block.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``model`` and ``node``;

@@ -26,7 +26,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     The predictors (``forecaster``) are ``program (2)`` (Identity Bridge §4.3: least
     nuclear norm with margins of at least 1), ``soft program`` (the same problem with
     weight decay), ``bridge has an identity`` and ``short training`` (the share of
-    replicas of a short training that answer the query).
+    replicas that answer the query after a short training run).
 
     Args:
         tables: The tables of a run of :func:`~.predicted_composition.plan`, by name:

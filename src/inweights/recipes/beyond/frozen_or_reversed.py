@@ -42,7 +42,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the curricula AS and SA, with the value matrix trained or frozen in phase 2.
+    """Plan training under AS and SA, with the value matrix trained or frozen in phase 2.
 
     All parameters are trained in phase 1.
 

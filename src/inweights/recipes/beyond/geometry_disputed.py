@@ -74,7 +74,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every model with every head on every graph, and training variants on bipartite graphs.
+    """Plan training of every model and head on every graph, with variants on bipartite graphs.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``width`` and ``steps``;

@@ -52,7 +52,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan each chain length with several numbers of chains and layers, and remedies at three hops.
+    """Plan training for each length and number of chains, number of layers, and remedy.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``relations`` and ``taught``;

@@ -48,7 +48,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every graph with each number of idle tokens, and the prediction at initialisation.
+    """Plan training on every graph with each number of idle tokens, and a theoretical prediction.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``architectures`` and

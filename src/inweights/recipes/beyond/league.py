@@ -156,7 +156,7 @@ class Settings(Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan each model with and without identities, for each share of trained two-hop facts.
+    """Plan training of each model with and without identities, for each share of two-hop facts.
 
     Args:
         settings: The recipe's settings, such as ``models``, ``entrant`` and ``name``;

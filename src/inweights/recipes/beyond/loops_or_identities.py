@@ -64,7 +64,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan each model with and without identities, and with and without two-hop facts.
+    """Plan training of each model, with and without identities, and with and without two-hop facts.
 
     Args:
         settings: The recipe's settings, such as ``world``, ``width`` and ``steps``;

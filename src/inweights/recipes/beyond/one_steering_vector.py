@@ -81,7 +81,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan one computation for each task, which trains all conditions and evaluates them.
+    """Plan one computation per task, which trains and evaluates all conditions.
 
     Settings that do not fit the model are rejected when a computation runs, not here.
 

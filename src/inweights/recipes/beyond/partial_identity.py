@@ -38,7 +38,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan both models for every fraction, and the prediction for each chain from the facts alone.
+    """Plan the training of both models for every fraction, and a prediction without training.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``fractions``;

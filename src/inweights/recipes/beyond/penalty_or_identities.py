@@ -84,7 +84,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan an Emb-MLP, a GPT and the optimum of program (2), with each remedy.
+    """Plan the training of an Emb-MLP and a GPT with each remedy, and the optimum of program (2).
 
     Args:
         settings: The recipe's settings, such as ``n``, ``gpt`` and ``on_attention``;

@@ -75,7 +75,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every condition on the path-star, and other weight ties and blocks on a grid.
+    """Plan training under every condition on the path-star, and under some conditions on a grid.
 
     Args:
         settings: The recipe's settings, such as ``arms``, ``layers`` and ``width``;

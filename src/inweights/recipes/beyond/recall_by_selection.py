@@ -100,7 +100,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every size at every width, and new subjects that are learnt after known ones.
+    """Plan training runs for every size and width, and for new subjects after known ones.
 
     Args:
         settings: The recipe's settings, such as ``sizes``, ``widths`` and

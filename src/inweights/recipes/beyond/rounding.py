@@ -191,7 +191,7 @@ plain = {"change": FP32}
 
 
 def more(change: str, width: int) -> Score:
-    """Return the final Spearman's ρ with a change, minus the final ρ of plain fp32, as a score.
+    """Return a score: the final Spearman's ρ with a change, minus the final ρ of plain fp32.
 
     Args:
         change: Label ``change`` of the condition, such as ``bf16``.

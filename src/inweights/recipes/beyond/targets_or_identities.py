@@ -41,7 +41,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan an Emb-MLP and a GPT for every choice of facts trained besides the forward facts.
+    """Plan the training of an Emb-MLP and a GPT for every choice of additional facts.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``told`` and ``training``;

@@ -108,7 +108,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan each head, with decay in different phases and on different parameters.
+    """Plan training with each head, and with decay in different phases and of different parameters.
 
     At width ``settings.width``, every combination of a head, the phases with decay, and
     the decayed parameters is trained. At ``settings.other_widths``, only a tied head is

@@ -79,7 +79,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan every value of every axis, for both initialisations in three worlds.
+    """Plan training runs for every value of every axis, with both initialisations, in three worlds.
 
     Args:
         settings: The recipe's settings, such as ``axes``, ``complexity`` and ``n``;

@@ -47,7 +47,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan each head with its controls, interchange interventions, and activation patching.
+    """Plan training with each head and control, and interventions on the states of trained models.
 
     Args:
         settings: The recipe's settings, such as ``world``, ``heads`` and ``gpt``;

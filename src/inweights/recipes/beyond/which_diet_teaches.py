@@ -148,17 +148,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``accuracy``: a row per run and kind of question (``what``, as in
           :func:`~inweights.recipes.shared.language.strategies.teach`; ``, told`` or ``,
           held`` is added to ``composition`` and ``steps`` depending on whether a
-          strategy may state the chain), with the accuracy, ``chance`` and ``excess``,
-          the first minus the second. Columns: ``condition, seed, what, accuracy,
-          chance, excess``.
+          strategy may state the chain), with ``accuracy``, ``chance`` (accuracy of
+          guessing) and ``excess`` (``accuracy`` minus ``chance``). Columns:
+          ``condition, seed, what, accuracy, chance, excess``.
         - ``shown``: the rows of the kinds of question in :data:`WORDS`, with the names
           and in the order used in the figure. Columns: as in ``accuracy``.
-        - ``kept``: a row per run: the share of general knowledge that is ``lost``; the
-          increase of the loss on other text, in bits per token (``rise``); the shares
-          of general answers that repeat themselves (``repeats``) or begin with a
-          trained name (``spilled``); and the number of tokens (``trained``) and
-          ``loss`` of the fine-tuning. Columns: ``condition, seed, lost, rise, repeats,
-          spilled, trained, loss``.
+        - ``kept``: a row per run: ``lost``, the accuracy on general questions before
+          training minus the accuracy after it; the increase of the loss on other text,
+          in bits per token (``rise``); the shares of general answers that repeat
+          themselves (``repeats``) or begin with a trained name (``spilled``); and the
+          number of tokens (``trained``) and ``loss`` of the fine-tuning. Columns:
+          ``condition, seed, lost, rise, repeats, spilled, trained, loss``.
         - ``wrong``: a row per run and kind of question: the share of generated answers
           that begin with a wrong name of the world. Columns: ``condition, seed, what,
           wrong``.

@@ -70,7 +70,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan the linear network (trained layer by layer), the prediction for it, and the GPT.
+    """Plan the training of a linear network and a GPT, and a prediction without training.
 
     Args:
         settings: The recipe's settings, such as ``world``, ``linear`` and ``rate``;

@@ -57,7 +57,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan each reading of AS with both models of Table 1, and Table 3 at each initial scale.
+    """Plan training under each reading of AS for Table 1, and at each initial scale for Table 3.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``late``;

@@ -60,7 +60,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan three curricula, and the curriculum AS at every setting of the grid.
+    """Plan training under three curricula, and under AS at every setting of the grid.
 
     All parameters are trained in every phase.
 

@@ -36,7 +36,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan every curriculum, its stage 1 in closed form, and the comparison with autograd.
+    """Plan training under every curriculum, stage 1 in closed form, and a comparison with autograd.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``checked``;

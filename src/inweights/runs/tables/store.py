@@ -58,9 +58,10 @@ def store_below(place: str | Path) -> str:
 class Store(StoredTables):
     """Store of the tables of single runs, below one folder or address.
 
-    For a folder, methods raise a :class:`~inweights.errors.FolderError` if a link is
-    below it; for an object store, a :class:`~inweights.errors.WriteError` if it denies
-    access, or does not respond for ten minutes.
+    If the store is a folder, methods raise a :class:`~inweights.errors.FolderError` if
+    a path in the folder contains a link. If it is an object store, methods raise a
+    :class:`~inweights.errors.WriteError` if the store denies access or does not respond
+    for ten minutes.
 
     Args:
         root: The folder, which is created when something is written; or an address such as
