@@ -1,4 +1,4 @@
-"""Do models with and without identities store a query alike? Hidden states, and patching."""
+"""Compare models with and without identities by CKA and activation patching."""
 
 import polars as pl
 import torch
@@ -17,7 +17,7 @@ queries = torch.tensor([query.prompt for query in world.queries])
 one, other = (model.hidden(queries) for model in models.values())
 print({layer: iw.probes.cka(one[layer], other[layer]) for layer in one})
 
-effects = []  # of states of either model, put into the one with identities
+effects = []  # of states of each model, patched into the model with identities
 for name, donor in models.items():
     table = iw.probes.activation_patching(models["with"], world, donor=donor)
     effects.append(table.with_columns(pl.lit(name).alias("donor")))

@@ -1,4 +1,4 @@
-"""Does composition fall with the number of relations? A GPT of one's own, 8 seeds, a plot."""
+"""Measure how composition depends on the number of relations, with 8 seeds."""
 
 import polars as pl
 
@@ -7,7 +7,7 @@ import inweights as iw
 table = iw.sweep(
     world=iw.TwoHop(n=8),
     model=iw.GPTConfig(layers=2, width=32, heads=4, tied=False),
-    over={"world.complexity": [1, 2, 4]},  # so many first relations, to as many objects
+    over={"world.complexity": [1, 2, 4]},  # number of first relations, and of objects
     seeds=8,
 )
 

@@ -1,4 +1,4 @@
-"""A finished run, opened in polars and in pandas: its tables are Parquet files in one folder."""
+"""Open the tables of a finished run in polars and in pandas."""
 
 import pandas as pd
 import polars as pl

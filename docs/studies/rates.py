@@ -1,4 +1,4 @@
-"""Which learning rate learns the facts, and which one composes them? Also the models, kept."""
+"""Sweep over learning rates, store the models, and open the best one."""
 
 import polars as pl
 
