@@ -1,7 +1,7 @@
 """Read and write JSON files and folders of tables; each is written completely or not at all.
 
 :class:`~inweights.runs.RunFolder` stores everything through these functions, which
-convert errors of the system to one-line messages.
+convert errors of the operating system to one-line messages.
 """
 
 from __future__ import annotations

@@ -49,9 +49,9 @@ class RunFolder(StoredRun):
     """Folder of one run on disk, complete or in progress.
 
     Creating the object neither reads nor writes anything. Methods that write or remove
-    raise a :class:`~inweights.errors.WriteError` (a ``RunError``) for errors of the
-    system. :meth:`recover`, :meth:`discard` and :meth:`seal` wait until no other
-    process holds the run's lock.
+    raise a :class:`~inweights.errors.WriteError` (a ``RunError``) if the operating
+    system reports an error. :meth:`recover`, :meth:`discard` and :meth:`seal` wait
+    until no other process holds the run's lock.
 
     Args:
         root: Root of the store.

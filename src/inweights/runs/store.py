@@ -80,7 +80,7 @@ class RunStore:
         return folder
 
     def has(self, name: str) -> bool:
-        """Return whether the folder of a recipe's runs exists; it may be empty.
+        """Return whether a folder for runs of a recipe exists; the folder may be empty.
 
         Args:
             name: Name of the recipe, ``<paper>/<recipe>``.

@@ -199,7 +199,7 @@ def joined_queries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
         without features.
 
     Raises:
-        KeyError: A table is missing.
+        KeyError: A required table is missing from ``tables``.
     """
     shares = tables["answered"].select(*_QUERY, "model", "share")
     return shares.join(tables["features"], on=_QUERY, maintain_order="left")

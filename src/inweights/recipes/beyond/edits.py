@@ -99,8 +99,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``edits``: a row per run, ``method`` (``rank-one`` or ``training``) and
           ``role`` of the edited fact, with the columns of
           :func:`inweights.probes.edits`, for instance ``reached``, the share of
-          dependent answers that change as they should. Columns: ``arm, seed, holds,
-          reached, unmoved, facts, others, overlap, apart, method, role``.
+          correctly changed answers among those that depend on the edited fact. Columns:
+          ``arm, seed, holds, reached, unmoved, facts, others, overlap, apart, method,
+          role``.
         - ``known``: a row per run, with ``accuracy`` on the facts before any edit: the
           lowest value over the roles (kinds) of facts. Columns: ``arm, seed,
           accuracy``.

@@ -183,8 +183,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           among nearest nodes (``value``), and this share minus chance (``beyond``).
           Columns: all columns of ``named``, plus ``beyond, bipartite, named, star``.
         - ``heads``: a row per model, head and seed: mean ρ over all graphs but the star
-          (usual training), the same with a tied head (``tied``), and ``share``, their
-          ratio. Columns: ``model, head, seed, spearman, tied, share``.
+          (usual training), the same with a tied head (``tied``), and ``share``, ρ /
+          ``tied``. Columns: ``model, head, seed, spearman, tied, share``.
         - ``theory``: a row per seed: correlation of the GPT's predicted and measured ρ,
           over graphs, heads and pairs. Columns: ``seed, correlation``.
         - ``by_hops``: a row per run and distance, with the mean cosine. Columns:

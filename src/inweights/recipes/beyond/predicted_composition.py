@@ -214,7 +214,7 @@ program, soft, short = (error.at(forecaster=one) for one in (PROGRAM, SOFT, TRAI
 
 
 def above(one: str, other: str, model: str) -> experiments.Score:
-    """Return the difference of the areas under the ROC curve of two predictors, as a score.
+    """Return a score: the difference of the areas under the ROC curve of two predictors.
 
     Only worlds in which half of the bridges have identities are compared.
 

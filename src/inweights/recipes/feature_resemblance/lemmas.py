@@ -45,8 +45,8 @@ class Settings(iw.Config):
         slower: Divisor, above 0, of the learning rate of stage 2 if stage 2 is followed
             step by step.
         steps: Number of updates of each phase of stage 2 if it is followed step by
-            step. At the undivided learning rate it is a fiftieth of this number, and at
-            least 10.
+            step. At the undivided learning rate, a fiftieth of this number is used, but
+            at least 10.
         widths: Widths ``d`` at which the cosine of dissimilar entities is measured.
         deep: Widths of the deep linear network.
         layers: Number of layers of the deep linear network.

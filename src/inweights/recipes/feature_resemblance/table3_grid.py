@@ -157,9 +157,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
           (with the entities of other pairs) and ``success`` (accuracy on the
           conclusions). Columns: the labels, ``seed, cosine, other, success``.
-        - ``shown``: the same for the figures; ``scale`` is ``σ0 √κ0``, ``setting``
-          states neurons and variant. Columns: ``course, scale, setting, seed, cosine,
-          success``.
+        - ``shown``: the rows of ``table`` for the figures; ``scale`` is ``σ0 √κ0``,
+          ``setting`` states neurons and variant. Columns: ``course, scale, setting,
+          seed, cosine, success``.
         - ``given``: a row per printed number (``printed``, such as ``SA similarity``)
           and seed, with ``settings``, the number of settings that reproduce it: a
           similarity within 0.03, or a success of at least .97 (joint, SA) or at most

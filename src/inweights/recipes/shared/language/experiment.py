@@ -24,8 +24,8 @@ class Quiz(NamedTuple):
 
     Attributes:
         questions: Questions, each with its candidate answers.
-        pairs: Pairs of prompts whose hidden states are compared layer by layer; at
-            least 2.
+        pairs: At least 2 pairs of prompts, whose hidden states are compared layer by
+            layer.
         told: Ids of the chains (:attr:`Question.chain`) whose conclusion is stated in
             the training texts; empty by default.
     """
@@ -55,7 +55,8 @@ def without_bridge(question: Question) -> Question:
 class Lesson(Protocol):
     """Protocol for configs that define the training texts and the questions of an experiment.
 
-    Results are stored under a hash of the config.
+    Results are stored under a hash of the config, so that equal lessons share their
+    results.
     """
 
     @property
