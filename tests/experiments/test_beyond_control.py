@@ -76,3 +76,9 @@ def test_a_page_states_what_exceeds_the_controls(tmp_path) -> None:
     assert "No control was run" in alone
     assert "Controls that fit: untrained, shuffled" in alone
     assert not controls_section({"other": table().drop("control")})
+
+
+def test_a_column_of_texts_cannot_be_compared() -> None:
+    named = table({"role": "composition"})
+    with pytest.raises(DataError, match="'role' contains String"):
+        beyond_control(named, "role")

@@ -12,7 +12,9 @@ import pytest
 
 import inweights as iw
 from inweights import probes
-from inweights.experiments import number, share
+from inweights.errors import ConfigError
+from inweights.experiments import judge, number, share
+from inweights.experiments.claims.stating import own_claim
 from inweights.experiments.claims.target import Rounding, Target
 from inweights.experiments.claims.verdict import lies
 from inweights.models.configs import EmbMLPConfig, GPTConfig
@@ -94,7 +96,7 @@ def test_verdicts_of_seeds_on_the_edge(kind, precision: str) -> None:
 
 @pytest.mark.parametrize("rule", ["typical", "reliable", "mean"])
 def test_each_rule_counts_seeds_on_the_edge(rule: Any) -> None:
-    from inweights.experiments import Stating, judge
+    from inweights.experiments import Stating
 
     values = np.array([0.9] * 12 + [0.95] * 4, dtype=np.float32).astype(float)
     table = pl.DataFrame({"seed": range(16), "hit": values})
@@ -157,3 +159,17 @@ def test_probes_store_shares_in_double_precision() -> None:
         assert not rounded.equals(table.select(columns)), (
             f"{name}: no share tells single from double"
         )
+
+
+@pytest.mark.parametrize("end", [{"least": float("nan")}, {"most": float("nan")}])
+def test_a_target_has_ends_that_are_numbers(end) -> None:
+    with pytest.raises(ConfigError, match="must be numbers, got nan"):
+        Target(**end)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 2.0, -0.05, float("nan")])
+def test_an_error_probability_is_between_0_and_1(alpha) -> None:
+    claim = own_claim("a/b/c", "It holds.", share("runs", "accuracy") >= 0.5)
+    table = pl.DataFrame({"accuracy": [0.9] * 8, "seed": EIGHT})
+    with pytest.raises(ConfigError, match="alpha must be"):
+        judge(claim, {"runs": table}, alpha=alpha)

@@ -152,6 +152,11 @@ def test_numbers(kind, wrong) -> None:
         kind(**wrong)
 
 
+def test_a_measure_is_applied_at_whole_steps() -> None:
+    with pytest.raises(ConfigError, match="every must be a whole number"):
+        Measure(len, every=1.5)  # type: ignore[arg-type]
+
+
 def test_a_plan_without_work() -> None:
     with pytest.raises(ConfigError, match="nothing to do"):
         Plan(measures=[Measure(name="recall", probe=len)]).check()

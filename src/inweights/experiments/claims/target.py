@@ -60,7 +60,8 @@ class Target(Config):
         most: Largest value in the range; ``None`` for no upper limit.
 
     Raises:
-        ConfigError: Neither end is given, or ``least`` is larger than ``most``.
+        ConfigError: Neither end is given, an end is NaN, or ``least`` is larger than
+            ``most``.
 
     Example:
         >>> Target(least=0.9).text, Target(most=0.15).text, Target(least=0.35, most=0.75).text
@@ -75,6 +76,8 @@ class Target(Config):
             raise ConfigError(
                 "a target needs a smallest value (least) or a largest value (most)"
             )
+        if self.least != self.least or self.most != self.most:
+            raise ConfigError("the ends of a target must be numbers, got nan")
         if self.least is not None and self.most is not None and self.least > self.most:
             raise ConfigError(f"a target from {self.least:g} to {self.most:g} is empty")
 

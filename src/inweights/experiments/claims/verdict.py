@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from inweights.config import check_size
 from inweights.errors import DataError
 from inweights.experiments.claims.claim import (
     IN_A_SUBSTITUTE,
@@ -65,6 +66,7 @@ def judge(
         ``why`` then states the reason.
 
     Raises:
+        ConfigError: ``alpha`` is not between 0 and 1.
         DataError: ``strict`` is true, and a table, a column or a value that the score
             selects is missing; the column contains values other than numbers and
             Booleans; or a selected value has a different type than its column.
@@ -113,7 +115,11 @@ def decide(
         judged by a substitute for the paper's protocol, the verdict is ``consistent``
         in place of ``reproduced``, and ``not seen in a substitute`` in place of ``not
         reproduced``.
+
+    Raises:
+        ConfigError: ``alpha`` is not between 0 and 1.
     """
+    check_size("alpha", alpha, least=0.0, above=0.0, below=1.0)
     if numbers.why:
         return unjudged(claim, numbers.why)
     spans = {}

@@ -113,8 +113,9 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
 
     Raises:
         DataError: The table has no column ``control`` or ``seed``; ``value`` is not a
-            column after ``seed``; or ``value`` is not given, and no probe declares a
-            value for a table with these columns.
+            column after ``seed``, or contains neither numbers nor Booleans; or
+            ``value`` is not given, and no probe declares a value for a table with these
+            columns.
 
     Example:
         >>> controls, seeds = ["none"] * 6 + ["frozen"] * 6, [*range(6)] * 2
@@ -134,6 +135,11 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
     if value not in own:
         raise DataError(
             f"give the column to compare as value=…; the table has {', '.join(own)}"
+        )
+    kind = table.schema[value]
+    if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null)):
+        raise DataError(
+            f"the column to compare must contain numbers, but '{value}' contains {kind}"
         )
     labels = [name for name in table.columns[:split] if name != CONTROL]
     kinds = (pl.String, pl.Boolean, pl.Int64, pl.Int32)

@@ -114,6 +114,10 @@ class Measure:
                 f"measure '{self.name}': {option}", getattr(self, option), Mapping
             )
         check_size(f"measure '{self.name}': every", self.every, least=0, most=10**9)
+        if self.every % 1:
+            raise ConfigError(
+                f"measure '{self.name}': every must be a whole number, got {self.every}"
+            )
 
     @cached_property
     def key(self) -> str:
