@@ -354,7 +354,7 @@ def test_a_floor_states_each_fact_as_often_as_it_takes() -> None:
     with pytest.raises(
         ConfigError, match=r"floor must be a fraction from 0 to below 0\.9"
     ):
-        augment(PEOPLE, floor=1.0)
+        augment(PEOPLE, floor=0.9)
 
 
 def test_entities_are_described_and_related_but_for_held_out_bridges() -> None:

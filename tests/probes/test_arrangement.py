@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -145,6 +147,43 @@ def test_without_umap_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -
         ConfigError, match=r"^method 'umap' requires umap: pip install 'inweights"
     ):
         arrange(RNG.normal(size=(9, 4)), method="umap")
+
+
+@pytest.mark.parametrize(
+    ("points", "asked", "neighbours", "start"),
+    [
+        (5, 5, 4, "random"),
+        (6, 2, 2, "random"),
+        (22, 5, 5, "random"),
+        (23, 5, 5, "spectral"),
+    ],
+)
+def test_umap_of_few_points_starts_at_random(
+    monkeypatch: pytest.MonkeyPatch,
+    points: int,
+    asked: int,
+    neighbours: int,
+    start: str,
+) -> None:
+    """A stand-in for umap notes its options; the spectral start needs 20 more than dimensions."""
+    noted: dict[str, Any] = {}
+
+    class Reducer:
+        def __init__(self, **options: Any) -> None:
+            noted.update(options)
+
+        def fit_transform(self, given: np.ndarray) -> np.ndarray:
+            return given[:, :2].astype(np.float32)
+
+    monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=Reducer))
+    x = RNG.normal(size=(points, 4))
+    where = arrange(x, method="umap", dimensions=2, neighbours=asked)
+    np.testing.assert_array_equal(where, x[:, :2].astype(np.float32))
+    assert where.dtype == np.float64
+    assert (noted["n_neighbors"], noted["init"]) == (neighbours, start)
+    assert (noted["n_components"], noted["n_jobs"]) == (2, 1)
+    with pytest.raises(ConfigError, match="neighbours must be at least 2 for umap"):
+        arrange(x, method="umap", dimensions=2, neighbours=1)
 
 
 @pytest.mark.slow

@@ -182,6 +182,25 @@ def test_bounds_that_are_just_reached_prove_strict_inequalities(
     assert found[1] < upper or upper == np.inf
 
 
+def test_a_solution_is_refined_if_its_gap_is_too_large_and_there_is_time(
+    monkeypatch,
+) -> None:
+    rough = solve(TwoHop(n=3).build(), gap=1e-2)
+    asked: list[float] = []
+
+    def refined(*given: Any, **options: Any) -> Solution:
+        asked.append(options["gap"])
+        return solve(*given, **options)
+
+    monkeypatch.setattr(
+        "inweights.theory.prediction.bounds.margin_bounds.solve", refined
+    )
+    for accuracy, seconds in ((2.0, None), (0.05, 0.0), (0.05, None)):
+        assert asked == []
+        margin_bounds(rough, queries=[0], accuracy=accuracy, seconds=seconds)
+    assert asked == [pytest.approx(0.05**2 / (8 * rough.optimum))]
+
+
 def test_time_and_progress() -> None:
     solution = solve(TwoHop(n=4).build())
     told: list[tuple[int, int]] = []
