@@ -59,6 +59,8 @@ def test_on_ray_all_is_as_it_is_here(home: Any, tmp_path: Path) -> None:
         assert elsewhere.equals(sweep(runs=tmp_path / "here", jobs=1))
 
     try:
+        # One job of Ray for all sweeps, whose processes import torch once.
+        ray.init(address=cluster.address, log_to_driver=False)
         few: dict[str, Any] = {"seeds": 2, "progress": False}
         both(
             partial(iw.sweep, WORLD, iw.wrap(own_work.Table), own_work.learner(), **few)
