@@ -56,7 +56,7 @@ class Audit:
         bridges: One row per entity that is the object of one fact and the subject of
             another, most incoming facts first: ``entity``, ``incoming`` and
             ``outgoing`` (numbers of facts) and ``identity`` (whether its identity
-            statement is among the facts).
+            statement, ``b → b``, is among the facts).
         transfers: One row per pair of relations that suggests analogies, most pairs of
             entities first. In such an analogy, two entities have the same value of the
             relation ``shared``, but only one of them has a value of the relation
@@ -114,7 +114,7 @@ def audit(
     progress: SolverProgress | None = None,
     watch: Progress | None = None,
 ) -> Audit:
-    """Audit a set of triples: count what can be composed, and predict what will be answered.
+    """Audit a set of triples: count its compositions, and predict which questions are answered.
 
     Args:
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.

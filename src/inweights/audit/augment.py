@@ -144,12 +144,13 @@ def augment(
     Args:
         knowledge: The facts.
         strategies: Names of :data:`inweights.audit.strategies.STRATEGIES` that add
-            texts, or ``auto`` for those that measurements support.
+            texts, or ``auto`` for those that measurements support. By default none.
         want: Kinds of questions for which ``auto`` chooses a strategy: ``recall``,
             ``reverse``, ``composition`` or ``steps``
             (:data:`inweights.audit.strategies.measured.ASKED`). No effect without
             ``auto``.
-        wording: Sentence templates; by default those of the file, or else generic ones.
+        wording: Sentence templates; by default those of the file if it defines any,
+            otherwise generic ones.
         wordings: Largest number of wordings in which a strategy states the same thing;
             from 1 to the largest number of templates of a relation.
         hops: Largest number of facts in a chain whose end ``derive`` states; from 2 to
@@ -180,10 +181,10 @@ def augment(
             :func:`inweights.audit.failing_chains`.
         rewrite: Function that rewords texts for the strategy ``paraphrases``, such as
             :func:`inweights.lm.paraphraser`. It returns one text for each text given,
-            in the same order; texts that no longer state the fact are left out. Errors
-            that it raises are passed on.
-        watch: Called with the number of finished parts, of all parts (3), and the name
-            of the next part.
+            in the same order; texts that no longer state the fact are left out.
+            ``None`` uses only the templates. Errors that it raises are passed on.
+        watch: Called with the number of finished parts, the number of all parts (3),
+            and the name of the next part; ``None`` disables it.
 
     Returns:
         The training set, the control, the questions, and counts; nothing is written.

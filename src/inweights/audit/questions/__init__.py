@@ -1,1 +1,1 @@
-"""Make questions whose answers follow from facts, and find training texts that answer them."""
+"""Create questions whose answers follow from facts, and find training texts that answer them."""

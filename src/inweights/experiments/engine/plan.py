@@ -259,8 +259,8 @@ def _model_shape(model: ModelConfig | None) -> Any:
 def remembered(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a version of a function that caches its result for each object.
 
-    Objects are distinguished by identity, not by value, because comparing two graphs
-    takes as long as writing one out.
+    Objects are distinguished by identity (``id``), not by value, because comparing two
+    graphs takes as long as encoding one.
 
     Args:
         function: A function of one argument.

@@ -1,4 +1,4 @@
-"""Split a task into blocks of runs that train together, of the fastest size that fits in memory.
+"""Split a task into blocks of runs that train together, with the fastest size that fits in memory.
 
 :func:`blocks_of` yields the blocks of a task. A block contains as many runs as fit in
 memory, as long as adding runs reduces the time per step and run. On a CPU the memory is

@@ -1,4 +1,4 @@
-"""Estimate how long work takes, and correct the estimate as tasks are measured.
+"""Estimate how long tasks take, and correct the estimates as tasks run.
 
 Updates of different models differ so much in duration that their number alone does not
 determine the remaining time. An :class:`ExpectedTime` begins with the expected seconds
