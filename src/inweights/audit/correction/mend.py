@@ -59,7 +59,7 @@ class Mended:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of facts, of missing (implied but unstated) facts, and of changes of each kind.
+        """Numbers of remaining facts, of missing facts, and of changes of each kind.
 
         The keys are ``facts`` (remaining facts), ``missing``, ``renamed``, ``left
         out``, ``set apart``, ``to decide``, and ``split`` if a cell was split.

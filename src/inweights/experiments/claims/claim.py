@@ -112,7 +112,7 @@ class Said(Config, kw_only=True):
         return "published", said
 
     def about(self) -> dict[str, Any]:
-        """Return the attributes of :class:`Said` by name, without attributes that a subclass adds.
+        """Return the attributes of :class:`Said`, without those of subclasses, as a dictionary.
 
         They can be passed to the constructor of another subclass that represents the
         same claim.

@@ -150,9 +150,9 @@ class Outcome(Carded, About):
 
     @property
     def results(self) -> Sequence[str]:
-        """The results as sentences; empty if the recipe has no function that states them.
+        """Sentences that state the results, from the recipe's function ``results``.
 
-        Errors of this function are passed on.
+        Empty if the recipe has no such function. Errors of the function are passed on.
 
         Raises:
             ConfigError: The stored settings do not match the recipe.

@@ -35,7 +35,7 @@ class SavedModel:
 
     @property
     def labels(self) -> Mapping[str, Value]:
-        """Labels of the trial that trained the model, such as the varied settings, by name."""
+        """Labels of the trial that trained the model, by name, such as the varied settings."""
         return self.run.trial.labels
 
     @property

@@ -174,7 +174,7 @@ class LearnTask:
 
     @property
     def about(self) -> str:
-        """Text with the first run's labels and all seeds, such as ``gpt, n=10, seeds 0 to 7``."""
+        """Labels of the first run and range of all seeds: ``gpt, n=10, seeds 0 to 7``."""
         return _with_seeds(
             in_words(self.runs[0].trial.labels), [run.seed for run in self.runs]
         )

@@ -135,7 +135,7 @@ class Measure:
 
     @property
     def call(self) -> partial[Any]:
-        """The probe bound to a deep copy of its options, a ``partial``: ``call(model, worlds)``."""
+        """The probe, bound to a deep copy of its options (``partial``): ``call(model, worlds)``."""
         return partial(self.probe, **deepcopy(dict(self.options)))
 
     def fits(self, trial: Trial) -> bool:
