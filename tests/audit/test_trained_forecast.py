@@ -96,6 +96,11 @@ def test_what_cannot_be_trained() -> None:
         predict_by_training(World("long", world.vocabulary, long, world.queries), BRIEF)
 
 
+def test_models_are_chosen_for_at_least_one_fact() -> None:
+    with pytest.raises(ConfigError, match="facts must be at least 1, got 0"):
+        trained_forecast.replicas_for(0)
+
+
 def test_the_command_prints_both_and_writes_the_page(
     capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

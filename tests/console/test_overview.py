@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from queue import Queue
@@ -74,6 +75,14 @@ def test_no_word_is_a_request_for_help(capsys) -> None:
     without = capsys.readouterr().out
     assert main(["-h"]) == 0
     assert capsys.readouterr().out == without != ""
+
+
+@pytest.mark.slow
+def test_help_has_no_markup_of_docstrings(capsys) -> None:
+    """Descriptions of options come from docstrings; a terminal shows no links."""
+    for name in COMMANDS:
+        main([name, "--help"])
+        assert not re.search(r":[a-z]+:`?[\w.~]+", capsys.readouterr().out), name
 
 
 def test_the_demonstration_says_what_it_does_before_it_loads_torch(

@@ -12,8 +12,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from inweights.errors import FolderError, RunError
+from inweights.errors import ConfigError, FolderError, RunError
 from inweights.runs import RunStore, environment, read_tables, write_json, write_tables
+from inweights.runs.tables.files import open_files
 
 CONFIG = {"recipe": "a/b", "seeds": [1, 2]}
 
@@ -111,3 +112,11 @@ def test_the_environment_names_no_user_host_or_path(monkeypatch) -> None:
         assert len(name) < 5 or name not in told
     assert "/" not in told
     assert "\\" not in told
+
+
+@pytest.mark.parametrize("place", ["s3:/bucket/runs", Path("gs://bucket")])
+def test_an_address_with_one_slash_is_no_folder(place: str | Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"with a slash missing; write '(s3|gs)://bucket"
+    ):
+        open_files(place)

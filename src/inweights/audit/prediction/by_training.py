@@ -24,7 +24,7 @@ from inweights.audit.prediction.replica_answers import (
     trained_replicas,
 )
 from inweights.config import check_size
-from inweights.errors import DataError
+from inweights.errors import ConfigError, DataError
 from inweights.models.configs import EmbMLPConfig, GPTConfig
 from inweights.models.configs.model_config import ModelConfig
 from inweights.seeds import Streams
@@ -93,6 +93,8 @@ def replicas_for(
     Raises:
         ConfigError: ``facts`` is below 1.
     """
+    if facts < 1:
+        raise ConfigError(f"facts must be at least 1, got {facts}")
     rate = min(FASTEST, RATE * facts)
     steps = [max(1, round(share * n)) for n in (6000, 280)]
     gpt = GPTConfig(tied=False, layers=2)

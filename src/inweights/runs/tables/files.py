@@ -5,11 +5,13 @@
 :class:`~inweights.runs.tables.store.Store` stores its tables in one of them.
 """
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from inweights.errors import ConfigError
 from inweights.runs import explained_writes
 from inweights.runs.tables.object_store import ObjectStore
 from inweights.runs.tables.patience import patiently
@@ -174,6 +176,10 @@ class Folder:
 Files = Folder | ObjectStore
 
 
+#: An address whose second slash is missing; a single letter is a drive of Windows.
+_ONE_SLASH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?!/)")
+
+
 def open_files(place: str | Path) -> Files:
     """Return an object that reads and writes the files of a store.
 
@@ -186,11 +192,18 @@ def open_files(place: str | Path) -> Files:
         is read or created.
 
     Raises:
-        ConfigError: The address is invalid, or the optional package for object stores
-            is not installed.
+        ConfigError: The address is invalid or has only one slash (as in
+            ``Path("s3://bucket")``, which is ``s3:/bucket``), or the optional package
+            for object stores is not installed.
 
     Example:
         >>> type(open_files("/tmp/inweights-doctest")).__name__
         'Folder'
     """
+    if miswritten := _ONE_SLASH.match(str(place)):
+        rest = str(place)[miswritten.end() :]
+        raise ConfigError(
+            f"'{place}' looks like the address of an object store with a slash missing; "
+            f"write '{miswritten[1]}://{rest}' as text, or './{place}' for a folder"
+        )
     return ObjectStore(str(place)) if "://" in str(place) else Folder(place)

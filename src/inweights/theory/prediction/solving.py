@@ -15,8 +15,9 @@ class Solving:
     Attributes:
         answers: ``several`` (all answers to a prompt are right) or ``one`` (they
             contradict each other, which is an error).
-        decay: Weight decay of the training that is predicted, above 0; ``None`` for the
-            limit of long training without decay (see :func:`inweights.predict`).
+        decay: Weight decay of the training that is predicted, above 0; if ``None``, the
+            limit of long training without decay is predicted where facts and prompts
+            allow it, and otherwise a small decay is used.
         gap: Relative duality gap to certify, at least 1e-7 and below 1.
         seconds: Time limit for all programs together, in seconds, from 0 to 10**7;
             solutions that are not finished in time are not certified.
