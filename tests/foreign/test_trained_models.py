@@ -113,7 +113,7 @@ def test_a_file_of_weights_in_a_factory(tmp_path: Path) -> None:
     save_plain(own(4), str(file))
     assert iw.wrap(make).load(file).config.weights != first.weights
     with pytest.raises(
-        ConfigError, match=r"the weights in .* have changed since it was wrapped"
+        ConfigError, match=r"the weights in .* have changed since the model was wrapped"
     ):
         _forget(first).build(vocabulary=TOKENS, seeds=1)
 

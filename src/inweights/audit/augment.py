@@ -182,7 +182,7 @@ def augment(
         rewrite: Function that rewords texts for the strategy ``paraphrases``, such as
             :func:`inweights.lm.paraphraser`. It returns one text for each text given,
             in the same order; texts that no longer state the fact are left out.
-            ``None`` uses only the templates. Errors that it raises are passed on.
+            ``None`` uses only the templates. Errors that it raises propagate.
         watch: Called with the number of finished parts, the number of all parts (3),
             and the name of the next part; ``None`` disables it.
 

@@ -131,7 +131,7 @@ _OPTIONS = {
 
 
 def overview(width: int = 80) -> str:
-    """Return the list of commands as a text, grouped by purpose.
+    """Return the list of commands as a string, grouped by purpose.
 
     Args:
         width: Maximum number of characters per line, 80 by default. Values below 40 are

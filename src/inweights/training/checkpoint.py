@@ -166,7 +166,7 @@ class StateFile(Generic[S]):
 
         Raises:
             WriteError: The file cannot be written; the previous file is unchanged.
-                Errors of ``saved`` are passed on.
+                Errors of ``saved`` propagate.
         """
         tensors = {name: getattr(state, name) for name in self.kind.tensors}
         tensors |= {_OPTIMIZER + name: value for name, value in state.optimizer.items()}

@@ -76,7 +76,7 @@ def train(
     """Train all replicas of a model together, in place.
 
     A replica whose recorded loss is infinite or NaN is frozen from that step on. Errors
-    of observers and of ``progress`` are passed on.
+    of observers and of ``progress`` propagate.
 
     Args:
         model: The model, with ``R`` replicas.

@@ -128,7 +128,7 @@ def measure_due(
 ) -> None:
     """Measure the model with the observers that are due, and notify all observers.
 
-    Errors of measures and observers are passed on.
+    Errors of measures and observers propagate.
 
     Args:
         model: Model that is measured, without gradients.
@@ -199,7 +199,7 @@ def observer_of(code: Code) -> Observer:
 
     Raises:
         ConfigError: The class or function is not in an imported module, or its source
-            has changed. Errors of the class are passed on.
+            has changed. Errors of the class propagate.
         DataError: A file on which the code depends cannot be read.
     """
     loaded = code.load()

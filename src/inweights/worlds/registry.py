@@ -106,7 +106,7 @@ def register_world(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
 
 
 class Altered(Config, tag_field="kind", tag="altered"):
-    """A world with altered facts, and the vocabulary and queries of another world.
+    """A world with the vocabulary and queries of another world, but with altered facts.
 
     Attributes:
         of: Config of the other world, or a dictionary with its ``kind`` and its

@@ -67,7 +67,7 @@ def add_seeds_until_decided(
     Args:
         sweep: Function of a number of ``seeds`` that returns a table, such as
             ``functools.partial(iw.sweep, experiment, over={"rate": [0.1, 0.2]})``. It
-            is called with the keyword argument ``seeds``. Its errors are passed on.
+            is called with the keyword argument ``seeds``. Its errors propagate.
         *judged: Scores with their targets, as for :func:`claim`.
         seeds: Number of seeds of the first analysis, by default 8. A larger number is
             used if a verdict requires it.

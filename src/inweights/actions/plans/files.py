@@ -37,7 +37,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     """Data that all tasks of a plan share.
 
     Attributes:
-        store: Store of the results; empty for a folder below the plan.
+        store: Store of the results; if empty, a subfolder of the plan's folder is used.
         plugins: Names of modules that workers import first.
         version: Version of the library that wrote the plan, which every worker must
             have.

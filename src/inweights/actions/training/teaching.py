@@ -73,8 +73,8 @@ def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
         lm: The model, whose tokenizer counts the tokens.
 
     Returns:
-        The texts of the ways in ``settings.ways`` that train, the questions, which are
-        the same for all ways, and the facts as sentences.
+        The texts for the ways in ``settings.ways`` that involve training, the questions
+        (the same for all ways), and the facts as sentences.
 
     Raises:
         ConfigError: A strategy or a number is invalid for the facts, or the file of

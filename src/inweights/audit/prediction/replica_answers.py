@@ -98,7 +98,7 @@ def _slower(learner: Curriculum, share: float) -> Curriculum:
 
 
 def answers_of(model: Model, world: World, part: Part) -> Ids:
-    """Return the token that each replica answers to each statement.
+    """Return the token with which each replica answers each statement.
 
     Args:
         model: ``R`` replicas.

@@ -60,7 +60,7 @@ def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
 
     Raises:
         DataError: The function ``rewrite`` returns fewer or more texts than it was
-            given. (Errors that the function raises are passed on.)
+            given. (Errors that the function raises propagate.)
     """
     for i in range(len(inputs.facts)):
         relation = inputs.facts.names(i)[1]

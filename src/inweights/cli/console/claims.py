@@ -258,7 +258,7 @@ def _evidence(claim: ClaimResult) -> str:
 
 
 def span(claim: ClaimResult) -> str:
-    """Return the confidence interval of a claim as a text, such as ``0.91 to 0.98``.
+    """Return the confidence interval of a claim as a string, such as ``0.91 to 0.98``.
 
     Args:
         claim: The claim with its verdict.

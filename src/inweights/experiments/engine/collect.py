@@ -120,7 +120,7 @@ def watched(
     Yields:
         An empty dictionary, which the ``with`` block must fill with the final tables,
         by name. They are passed to the method ``finished`` of the observers. If the
-        block raises an error, ``failed`` is called instead, and the error is passed on.
+        block raises an error, ``failed`` is called instead, and the error propagates.
     """
     settings: dict[str, Any] = {"name": name, "seeds": list(seeds), **about}
     settings["steps"] = len(seeds) * plan.steps

@@ -69,8 +69,7 @@ def execute(
         execution: Where and how tasks run; by default one after another in this
             process.
         publish: Function that is called with the outcome and its unfinished folder, to
-            add figures and a page; by default nothing is added. Its errors are passed
-            on.
+            add figures and a page; by default nothing is added. Its errors propagate.
 
     Returns:
         The finished run, with its tables, judged claims and folder. Its attribute
@@ -83,7 +82,7 @@ def execute(
             do; a folder cannot be written; or tasks cannot run on the device or cluster
             that ``execution`` names. With overrides, an error of Python or polars in
             the recipe's functions becomes a ``ConfigError`` as well. Without overrides,
-            such an error is passed on.
+            such an error propagates.
         DataError: A file that the settings name cannot be read, or a table lacks a
             column from which another table is derived.
         RunError: A training run failed, the folder of the run is damaged (a

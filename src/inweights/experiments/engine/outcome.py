@@ -129,7 +129,7 @@ class Outcome(Carded, About):
 
         The recipe's own function ``cautions`` determines the warnings if it is defined,
         otherwise :func:`~inweights.experiments.grammar.cautions.cautions`. Errors of
-        the recipe's functions are passed on.
+        the recipe's functions propagate.
 
         Raises:
             ConfigError: The stored settings do not match the recipe.
@@ -152,7 +152,7 @@ class Outcome(Carded, About):
     def results(self) -> Sequence[str]:
         """Sentences that state the results, from the recipe's function ``results``.
 
-        Empty if the recipe has no such function. Errors of the function are passed on.
+        Empty if the recipe has no such function. Errors of the function propagate.
 
         Raises:
             ConfigError: The stored settings do not match the recipe.
@@ -167,7 +167,7 @@ class Outcome(Carded, About):
         There is one row for each combination of setting, value, origin of the value,
         statement of the paper and reason, beginning with our own choices. The list is
         empty if the recipe's paper has no protocol file. Errors of the recipe's
-        ``plan`` are passed on.
+        ``plan`` propagate.
 
         Raises:
             ConfigError: The stored settings do not match the recipe.
@@ -182,7 +182,7 @@ class Outcome(Carded, About):
         """Statements of the paper or its code to which no setting corresponds, by subject.
 
         It is empty if the recipe's paper has no protocol file. Errors of the recipe's
-        ``plan`` are passed on.
+        ``plan`` propagate.
 
         Raises:
             ConfigError: The stored settings do not match the recipe.

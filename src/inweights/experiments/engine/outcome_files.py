@@ -37,7 +37,7 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
         outcome: The run.
         work: The unfinished folder.
         publish: Function that is called with the run and the folder, to add figures and
-            a page; by default nothing is added. Its errors are passed on, but an
+            a page; by default nothing is added. Its errors propagate, but an
             ``OSError`` or an error of polars becomes a ``WriteError``.
 
     Raises:
@@ -144,7 +144,7 @@ def refresh(
         recipe: Recipe of the run.
         folder: Folder of the run.
         publish: Function that is called with the run and its unfinished folder, to add
-            figures and a page; by default nothing is added. Its errors are passed on.
+            figures and a page; by default nothing is added. Its errors propagate.
 
     Returns:
         The run with its new tables, verdicts and warnings.

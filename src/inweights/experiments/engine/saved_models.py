@@ -47,7 +47,7 @@ class SavedModel:
     def world(self) -> World:
         """The world on which the model was trained, built with the run's seed on first use.
 
-        Errors that occur while the world is built are passed on.
+        Errors that occur while the world is built propagate.
         """
         return self.run.world
 

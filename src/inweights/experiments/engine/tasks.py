@@ -47,8 +47,7 @@ class Run:
     def world(self) -> World:
         """The world on which the model is trained, built with :attr:`seed` on first use.
 
-        Errors raised while building it, such as a ``ConfigError`` or ``DataError``, are
-        passed on.
+        Errors raised while building it, such as a ``ConfigError`` or ``DataError``, propagate.
         """
         return self.trial.world.build(self.seed)
 

@@ -60,7 +60,7 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
             that are a ``Curriculum``. For a wrapped module, ``frozen`` also requires an
             embedding of the token ids. ``no-bridge`` applies if the world has facts of
             the roles listed above, and facts of other roles remain to train on. (Errors
-            that a wrapped module raises while it is built are passed on.)
+            that a wrapped module raises while it is built propagate.)
         DataError: A world that has to be built for ``no-bridge`` or ``frozen`` cannot
             be built from its files.
 

@@ -146,8 +146,7 @@ class Recipe:
             ConfigError: There is no such scale; an override names an unknown setting or
                 has an invalid value; there are no seeds or more than 100,000, a seed is
                 given twice or is not an integer from 0 to 2^63 - 1; or user code
-                depends on something that cannot be hashed. Errors of ``plan`` are
-                passed on.
+                depends on something that cannot be hashed. Errors of ``plan`` propagate.
             DataError: A file that the settings name cannot be read.
         """
         settings = apply_overrides(self._settings(scale), overrides)

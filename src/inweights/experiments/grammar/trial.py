@@ -287,7 +287,7 @@ class Plan(Carded):
         if lacking:
             names = ", ".join(sorted(lacking))
             raise ConfigError(
-                f"these settings leave no trial to measure for: {names}; a list of settings is "
+                f"with these settings, no trial is measured by: {names}; a list of settings is "
                 "empty, or a measure names a trial that does not exist"
             )
 

@@ -93,7 +93,7 @@ def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
         The share; 1 if the complete recipe has no work.
 
     Raises:
-        KeyError: A recipe has no such scale. Errors of its ``plan`` are passed on.
+        KeyError: A recipe has no such scale. Errors of its ``plan`` propagate.
     """
     some = _work_of(part, scale)
     all_of_it = _work_of(whole, scale)

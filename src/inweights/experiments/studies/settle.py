@@ -91,7 +91,7 @@ def settle(
         execution: Where and how tasks run; by default one after another in this
             process.
         publish: Function that is called with each run and its folder, to add figures
-            and a page; by default nothing is added. Its errors are passed on.
+            and a page; by default nothing is added. Its errors propagate.
         kept: Function without arguments that returns the results of all claims on
             earlier and new seeds, for use if the runs with the earlier seeds are not on
             this disk. No earlier seed is then run again: the complete recipe is run
@@ -107,7 +107,7 @@ def settle(
         ConfigError: There is no such scale, a folder cannot be written, tasks cannot
             run on the device or cluster that ``execution`` names, or user code of the
             recipe depends on something that cannot be hashed. Errors of the recipe's
-            functions are passed on.
+            functions propagate.
         DataError: A file that the settings name cannot be read, or a table lacks a column
             from which another table is derived.
         RunError: A training run failed, or the folder of a run is damaged.

@@ -25,16 +25,16 @@ def state_of(target: Path) -> Path:
     """Return the path of the state file of an interrupted training: ``<target>.state``.
 
     Args:
-        target: Folder that the fine-tuning writes.
+        target: Folder to which the fine-tuned model is written.
     """
     return target.with_name(f"{target.name}.state")
 
 
 def texts_of(target: Path) -> Path:
-    """Return the path of the file of texts that are generated before training: ``<target>.texts``.
+    """Return the path ``<target>.texts`` of the file with the texts that are generated first.
 
     Args:
-        target: Folder that the fine-tuning writes.
+        target: Folder to which the fine-tuned model is written.
     """
     return target.with_name(f"{target.name}.texts")
 
@@ -43,7 +43,7 @@ def lock_of(target: Path) -> Path:
     """Return the path of the file that a fine-tuning process locks: ``<target>.state.lock``.
 
     Args:
-        target: Folder that the fine-tuning writes.
+        target: Folder to which the fine-tuned model is written.
 
     Example:
         >>> lock_of(Path("tuned")).name

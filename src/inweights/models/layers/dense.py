@@ -203,7 +203,7 @@ class Embedding(Layer):
 
 
 def check_ids(ids: Int[Tensor, "*R S"], end: int) -> None:
-    """Raise an error if a token id is not from 0 to ``end - 1``.
+    """Raise an error if a token id is not in the range 0 to ``end - 1``.
 
     Such an id would select a row from the table of another replica. On an accelerator
     nothing is checked, since the check would have to wait for the device.

@@ -112,7 +112,7 @@ def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
         lacking = [name for name in config.weights if name not in _KEPT]
         if lacking:
             raise ConfigError(
-                f"the weights in {config.path} have changed since it was wrapped"
+                f"the weights in {config.path} have changed since the model was wrapped"
             )
     if lacking:
         raise ConfigError(

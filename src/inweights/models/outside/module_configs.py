@@ -58,7 +58,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
                 ``vocabulary`` is below 1; the factory fails, or returns the same module
                 twice; or the module does not map token ids ``[B, T]`` to finite logits,
                 draws random numbers other than dropout, or stores batch statistics.
-            Exception: Any error of the function ``logits``, which is passed on.
+            Exception: Any error of the function ``logits``, which propagates.
         """
         from inweights.models.outside.wrapped import Wrapped
 

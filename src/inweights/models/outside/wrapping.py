@@ -245,7 +245,7 @@ def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
     Raises:
         ConfigError: ``transformers`` is not installed, has no such kind of model, or
             raises a ``ValueError`` for the settings.
-        Exception: Any other error of ``transformers``, which is passed on.
+        Exception: Any other error of ``transformers``, which propagates.
     """
     transformers = optional("hf", "a config of transformers")
     # Special tokens of the published vocabulary lie outside a small one.

@@ -54,7 +54,7 @@ def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
             wrong.
         DataError: A table or a column is missing, a column contains no numbers, or a
             table has no rows.
-        Exception: Any error of a user's own drawing, which is passed on.
+        Exception: Any error of a user's own drawing, which propagates.
 
     Example:
         >>> from types import SimpleNamespace
@@ -107,7 +107,7 @@ def draw_for_phone(
             wrong.
         DataError: A table or a column is missing, a column contains no numbers, or a
             table has no rows.
-        Exception: Any error of a user's own drawing, which is passed on.
+        Exception: Any error of a user's own drawing, which propagates.
     """
     with style.on_a_phone():
         picture = draw(figure, tables)

@@ -51,8 +51,7 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
             tables; or the settings of the run do not match its recipe.
         DataError: A figure names a table or column that does not exist, or a table
             without rows.
-        Exception: Any error of a recipe's function or of a user's own drawing, which is
-            passed on.
+        Exception: Any error of a recipe's function or of a user's own drawing, which propagates.
     """
     run = content.outcome
     drawn = stills or _stills(run.figures, run.tables)
@@ -104,7 +103,7 @@ def write_figures(
             tables.
         DataError: A figure names a table or column that does not exist, or a table
             without rows.
-        Exception: Any error of a user's own drawing, which is passed on.
+        Exception: Any error of a user's own drawing, which propagates.
         OSError: A file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -128,8 +127,7 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
             tables; or the settings of the run do not match its recipe.
         DataError: A figure names a table or column that does not exist, or a table
             without rows.
-        Exception: Any error of a recipe's function or of a user's own drawing, which is
-            passed on.
+        Exception: Any error of a recipe's function or of a user's own drawing, which propagates.
         OSError: A file cannot be written.
     """
     stills = write_figures(outcome.figures, outcome.tables, folder / "figures")

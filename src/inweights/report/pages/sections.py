@@ -84,7 +84,7 @@ def listed_section(name: str, title: str, texts: Sequence[str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration, given in seconds, as a text in readable units.
+    """Return a duration, given in seconds, as a string in readable units.
 
     Example:
         >>> duration(4.21), duration(754), duration(7320)

@@ -104,8 +104,8 @@ class Code(Config):
 
         Args:
             *first: Valid names of the function's first argument; if none are given, any
-                name is valid. They are not checked for an object that :func:`code_of`
-                was given in this process.
+                name is valid. The names are not checked if the object itself was passed
+                to :func:`code_of` in this process.
 
         Returns:
             The object itself, or a ``functools.partial`` of it if there are options.

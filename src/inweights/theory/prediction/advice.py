@@ -157,7 +157,7 @@ def advise_identities(
     """Find a small set of identities ``b → b`` whose addition makes failing queries follow.
 
     A set is scored by the total number of queries that follow, so that queries that no
-    longer follow count against it. Errors raised by ``forecast`` are passed on.
+    longer follow count against it. Errors raised by ``forecast`` propagate.
 
     Args:
         world: Facts and queries.

@@ -32,7 +32,7 @@ def advise_parts(
     """Find identities and other remedies for every part of a world, within a time limit.
 
     The search begins with the part that has the most failing queries. Errors raised by
-    ``forecast`` are passed on.
+    ``forecast`` propagate.
 
     Args:
         parts: Solutions, one per part.

@@ -67,7 +67,7 @@ def remedies(
     """Find facts whose addition corrects failing reversals or the most frequent assertion.
 
     An assertion is an answer that the model gives although no fact states one. Errors
-    raised by ``forecast`` are passed on.
+    raised by ``forecast`` propagate.
 
     Args:
         world: Facts and queries.

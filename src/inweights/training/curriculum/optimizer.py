@@ -182,7 +182,7 @@ class Schedule(Config):
         Raises:
             ConfigError: A user's function returns something other than a finite number
                 of at least 0, is not in an imported module, or has changed since it was
-                given. Errors that the function raises are passed on.
+                given. Errors that the function raises propagate.
             DataError: A file on which a user's function depends cannot be read.
 
         Example:

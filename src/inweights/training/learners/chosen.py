@@ -33,7 +33,7 @@ def named_for(world: Any, model: Any) -> Curriculum:
 
     Args:
         world: A world, or its config. A config is built with seed 0 if the choice
-            depends on the roles of its facts; errors of building it are passed on.
+            depends on the roles of its facts; errors of building it propagate.
         model: A model, or its config. For ``None`` and models without a config, the
             choice depends on the world alone.
 

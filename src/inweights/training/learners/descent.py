@@ -192,8 +192,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
                 vectors) and ``every`` is not 0; or the seed is not an integer of at
                 least 0.
             DataError: The world is not a graph.
-            SolverError: The vectors became infinite or NaN. Errors of the probe are
-                passed on.
+            SolverError: The vectors became infinite or NaN. Errors of the probe propagate.
         """
         import polars as pl
 

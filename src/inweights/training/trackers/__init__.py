@@ -103,7 +103,7 @@ class Tracker(Observer):
     def started(self, settings: Mapping[str, Any]) -> None:
         """Open the tracker's run for the whole work, and send the settings of the work.
 
-        Errors of the tracker's package are passed on.
+        Errors of the tracker's package propagate.
 
         Args:
             settings: Settings of the work as plain values, as in
@@ -121,7 +121,7 @@ class Tracker(Observer):
         """Record the losses of an update.
 
         The loss is recorded under the name ``loss``, or for several replicas as
-        ``loss/0``, ``loss/1`` and so on. Errors of the tracker's package are passed on.
+        ``loss/0``, ``loss/1`` and so on. Errors of the tracker's package propagate.
 
         Args:
             seen: Data of the update. Its ``numbers`` are recorded, too. If it contains
@@ -142,7 +142,7 @@ class Tracker(Observer):
         tracker's run in which they are recorded: the run for the table's labels and
         seed (``run``), the run for its labels (``trial``), or the run for the whole
         work (``sweep``). Nothing is recorded for a table with more than 200 curves.
-        Errors of the tracker's package are passed on.
+        Errors of the tracker's package propagate.
 
         Args:
             name: Name of the measure.
@@ -164,7 +164,7 @@ class Tracker(Observer):
         """Store all settings, tables and figures as files, and close all runs.
 
         The files belong to the tracker's run for the whole work. Errors of the
-        tracker's package are passed on.
+        tracker's package propagate.
 
         Args:
             tables: Mapping from the name of each table of the work to the table.
@@ -179,7 +179,7 @@ class Tracker(Observer):
     def failed(self, error: BaseException) -> None:
         """Close all runs of the tracker as failed (trackio and TensorBoard do not record this).
 
-        Errors of the tracker's package are passed on.
+        Errors of the tracker's package propagate.
 
         Args:
             error: The error that ended the work; it is not sent to the tracker.

@@ -29,7 +29,7 @@ class Wandb:
         folder: Folder of local files, which is created if needed.
 
     Raises:
-        ConfigError: The tracker's package is not installed; its own errors are passed on.
+        ConfigError: The tracker's package is not installed; its own errors propagate.
         OSError: The folder cannot be created.
     """
 
@@ -94,7 +94,7 @@ class Trackio:
         folder: Not used; trackio writes to the folder that ``TRACKIO_DIR`` names.
 
     Raises:
-        ConfigError: The tracker's package is not installed; its own errors are passed on.
+        ConfigError: The tracker's package is not installed; its own errors propagate.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class MLflow:
             ``MLFLOW_TRACKING_URI`` is set, runs are stored in its file ``mlflow.db``.
 
     Raises:
-        ConfigError: The tracker's package is not installed; its own errors are passed on.
+        ConfigError: The tracker's package is not installed; its own errors propagate.
         OSError: The folder cannot be created.
     """
 
@@ -224,7 +224,7 @@ class TensorBoard:
         folder: Folder in whose subfolder ``tensorboard`` the run is written.
 
     Raises:
-        ConfigError: The tracker's package is not installed; its own errors are passed on.
+        ConfigError: The tracker's package is not installed; its own errors propagate.
     """
 
     def __init__(

@@ -228,8 +228,8 @@ def _levels(facts: Knowledge) -> dict[str, Ids]:
 def identities_of(facts: Knowledge) -> Bools:
     """Return whether each of the ``M`` triples states an identity, ``[M]``.
 
-    A triple states an identity if in every triple of its relation, subject and object
-    are the same.
+    A triple states an identity if the subject equals the object in it and in all other
+    triples with the same relation.
     """
     subject, relation, thing = facts.triples.T
     loops = subject == thing

@@ -179,8 +179,8 @@ def counterfact_fact(
     """Return the fact of a case of CounterFact, before or after its edit.
 
     The keys of ``requested_rewrite`` that are read are ``subject``, ``relation_id``
-    (the number of a Wikidata property), ``prompt``, and ``str`` of ``target_true``, or
-    of ``target_new`` with ``edited``.
+    (the number of a Wikidata property), ``prompt``, and the entry ``str`` of
+    ``target_true``, or of ``target_new`` if ``edited`` is true.
 
     Args:
         record: The case, for which :func:`is_counterfact` is True.

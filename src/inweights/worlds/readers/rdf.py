@@ -142,7 +142,7 @@ class _Names:
         return self._chosen[key]
 
     def others(self, address: Any) -> tuple[str, ...]:
-        """Return further names of a resource."""
+        """Return additional names (aliases) of a resource."""
         return tuple(self._others.get(str(address), ()))
 
 

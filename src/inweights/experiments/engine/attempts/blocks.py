@@ -42,7 +42,7 @@ STEPS = 5
 def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
     """Build the worlds of a task, and yield blocks of runs that train together.
 
-    Errors that are raised while a world is built are passed on.
+    Errors that are raised while a world is built propagate.
 
     Args:
         task: The task.

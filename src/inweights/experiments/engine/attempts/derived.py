@@ -22,7 +22,7 @@ from inweights.training.learners.without_training import Optimum
 def measure_derived(task: LearnTask, store: Store) -> None:
     """Measure the model that a descent or a solver returns, and store the tables.
 
-    Errors of the learner and of the probes are passed on.
+    Errors of the learner and of the probes propagate.
 
     Args:
         task: A task with exactly one run, its measures, and the names of the missing

@@ -35,7 +35,7 @@ def build_model(block: LearnTask, device: str) -> Model:
 
     Raises:
         ConfigError: The trial has no model config, or the config cannot build a model
-            for these worlds. (Errors that a wrapped module raises are passed on.)
+            for these worlds. (Errors that a wrapped module raises propagate.)
         DataError: The world of the first run cannot be built from its files.
     """
     world = block.runs[0].world

@@ -144,7 +144,7 @@ class Schedule:
         """Remove and return the next task, or ``None`` if no task is waiting at this moment.
 
         After ``None``, tasks may still be running or be tried again later. All work has
-        ended when ``left`` is 0. Errors that the iterator ``more`` raises are passed on.
+        ended when ``left`` is 0. Errors that the iterator ``more`` raises propagate.
         """
         while (task := self._next()) is None and self._more is not None:
             block = next(self._more, None)

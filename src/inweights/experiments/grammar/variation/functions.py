@@ -70,7 +70,7 @@ def rows_of(
 ) -> pl.DataFrame:
     """Call a function with one seed and return its result as a table.
 
-    Errors that the function itself raises are passed on.
+    Errors that the function itself raises propagate.
 
     Args:
         function: A named Python function that returns one number, Boolean or text, one
@@ -96,7 +96,7 @@ def rows_together(
 ) -> pl.DataFrame:
     """Call a function once with several seeds and return its result as a table.
 
-    Errors that the function itself raises are passed on.
+    Errors that the function itself raises propagate.
 
     Args:
         function: A named Python function that returns rows for every seed, with a

@@ -73,7 +73,7 @@ class TrainingMix(iw.Config):
 
 
 class Facts(iw.Config):
-    """Config of chains of two facts, trained on a mix of statements.
+    """Config of facts that form two-hop chains, and of the statements to train on.
 
     The questions are compositions, both of their hops, and prompts that skip the first
     hop. A pair consists of the prompts of a composition and of its second hop. A value
@@ -83,7 +83,7 @@ class Facts(iw.Config):
     Attributes:
         world: Config of invented facts. With ``None``, the default, the facts are real
             facts about people and substances.
-        mix: Selection of the statements that are trained; by default the facts of both
+        mix: Selection of the statements to train on; by default the facts of both
             hops.
         tokens: Number of tokens of one pass, at least all tokens of the statements,
             which are repeated up to this number. The default, 0, suffices if nothing is

@@ -20,14 +20,14 @@ FURTHEST = 20.0
 
 
 def omega(x: Float[Reals, "*_"]) -> Float[Reals, "*_"]:
-    """Compute the numbers ``y`` with ``y + log y = x``, which are Lambert's W of ``exp x``.
+    """Compute the numbers ``y`` that satisfy ``y + log y = x``: Lambert's W of ``exp x``.
 
     Args:
         x: Real numbers in floating point, of any shape.
 
     Returns:
-        Positive numbers of the same shape and type, by two steps of Fritsch's
-        iteration.
+        Positive numbers of the same shape and type, computed with two steps of
+        Fritsch's iteration.
 
     Example:
         >>> omega(np.array([1.0, 3.0 + np.log(3.0)])).round(6).tolist()

@@ -29,7 +29,7 @@ class UserLoss:
     """Loss of a phase with a user's loss function, a user's penalty, or both.
 
     An instance is called with a :class:`~inweights.training.batches.batch.Batch`, and
-    returns the loss of each replica, ``[R]``. Errors of a penalty are passed on.
+    returns the loss of each replica, ``[R]``. Errors of a penalty propagate.
 
     Args:
         model: The model, with ``R`` replicas.

@@ -108,7 +108,7 @@ class OwnOptimizer:
         Raises:
             ConfigError: The optimizer replaces the memory of parameters, or its state
                 contains a value that a checkpoint cannot store. This is checked at the
-                first call. Errors of the optimizer are passed on.
+                first call. Errors of the optimizer propagate.
         """
 
         def link_gradients() -> None:

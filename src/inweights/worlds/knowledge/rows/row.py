@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
-    """Return a row of three fields and a stage, with single spaces in names.
+    """Return a row of three fields and a stage, with repeated spaces in names reduced to one.
 
     Args:
         fields: Subject, relation and object as text.

@@ -162,7 +162,8 @@ def _chosen(
     """Return the columns that the caller specifies, by name or by number from 1."""
     if len(columns) != len(needed):
         raise ConfigError(
-            f"columns must name {len(needed)}: {', '.join(needed)}; got {', '.join(columns)}"
+            f"columns must contain {len(needed)} names, for {', '.join(needed)}; "
+            f"got {', '.join(columns)}"
         )
     lower = list(map(str.casefold, header))
     places = []
