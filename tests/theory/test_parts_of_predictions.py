@@ -12,7 +12,7 @@ import pytest
 
 from inweights import predict
 from inweights.errors import SolverError
-from inweights.theory import solve
+from inweights.theory import Solution, solve
 from inweights.theory.prediction import advice_by_parts, parts_in_time, whole
 from inweights.theory.prediction.advice import Advice
 from inweights.theory.prediction.advice_by_parts import _joined, _together
@@ -22,7 +22,7 @@ from inweights.theory.prediction.tables import _read
 from inweights.theory.prediction.trust import propose_training
 from inweights.theory.programs.large_scale import WIDEST_GAP
 from inweights.theory.programs.soft_program import solve_soft
-from inweights.worlds import TwoHop
+from inweights.worlds import TwoHop, World
 
 if TYPE_CHECKING:
     from inweights.theory import Prediction
@@ -180,3 +180,19 @@ def test_one_program_of_all_facts_with_a_gap_beyond_the_widest_is_refused(
                 whole.solve_whole(world, **options)
         else:
             assert whole.solve_whole(world, **options)[0] is found
+
+
+def test_one_program_of_all_facts_gets_three_fifths_of_the_time(monkeypatch) -> None:
+    """The rest is for its parts, if it fails."""
+    given: list[float | None] = []
+
+    def noted(of: World, *, seconds: float | None, **_: object) -> tuple[Solution, str]:
+        given.append(seconds)
+        return solve(of), ""
+
+    monkeypatch.setattr(parts_in_time, "MAX_FACTS", 7)
+    monkeypatch.setattr(whole, "whole_fits", lambda *_: True)
+    monkeypatch.setattr(whole, "solve_whole", noted)
+    for seconds in (1e6, None):
+        predict(TwoHop(n=6, identity=False).build(), seconds=seconds, advise=False)
+    assert given == [pytest.approx(6e5), None]

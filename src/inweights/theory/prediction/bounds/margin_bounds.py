@@ -90,7 +90,7 @@ def margin_bounds(
         # Each bound takes as long as a solution: nothing is proved of thousands of facts.
         late = time.perf_counter()
     decided = np.abs(np.abs(_leads(solution, columns, rivals)[chosen].min(-1)) - tie)
-    fine = accuracy or float(np.clip(decided.min(initial=0.2), 0.01, 0.2))
+    fine = accuracy or max(float(decided.min(initial=0.2)), 0.01)
     needed = max(FINEST, fine**2 / (8 * solution.optimum))
     if solution.gap > needed and in_time(late):
         finer = solve(
