@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -83,6 +84,22 @@ def test_a_world_with_other_tokens_takes_an_embedding() -> None:
     world = PathStar(arms=4, nodes=4, pauses=1).build()
     model = drawn(world.vocabulary.groups["node"]).on(world)
     assert -1 <= hop_correlation(model, world)["spearman"].item() <= 1
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_the_mean_of_all_nodes_is_left_out_of_centred_vectors(centred: bool) -> None:
+    """By networkx and SciPy: vectors far from the origin have no other geometry."""
+    vectors = drawn().vectors + 3.0
+    hops = dict(nx.all_pairs_shortest_path_length(nx.from_numpy_array(adjacency(STAR))))
+    known = vectors - vectors.mean(0) if centred else vectors
+    unit = known / np.linalg.norm(known, axis=1, keepdims=True)
+    pairs = list(combinations(range(len(NODES)), 2))
+    expected = spearmanr(
+        [unit[u] @ unit[v] for u, v in pairs], [hops[u][v] for u, v in pairs]
+    )
+    model = Embedding(NODES, vectors).on(STAR)
+    found = hop_correlation(model, STAR, centred=centred)["spearman"].item()
+    assert found == pytest.approx(expected.statistic)
 
 
 @pytest.mark.parametrize("shape", [(13,), (0, 13, 2), (12, 3)])
