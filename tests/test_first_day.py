@@ -18,7 +18,7 @@ from inweights.actions.asking import prompt_of
 from inweights.cli.commands import complete_app
 from inweights.cli.entry import main
 from inweights.cli.examples import EXAMPLES
-from inweights.errors import ConfigError, DataError
+from inweights.errors import ConfigError, DataError, WriteError
 from inweights.recipes.catalogue.citations import citations
 from inweights.recipes.papers import papers
 from inweights.support.showing import Card
@@ -159,6 +159,11 @@ def test_new_refuses(tmp_path, kind, name, says) -> None:
     with pytest.raises(ConfigError, match=says):
         actions.new(kind, name, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_new_says_where_it_cannot_write(tmp_path) -> None:
+    with pytest.raises(WriteError, match=r"cannot write to .*File name too long"):
+        actions.new("world", "mine", tmp_path / ("x" * 300))
 
 
 def test_examples_write_all_or_nothing(tmp_path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from tests.recipes.tables import crossed, table, told, values
 
 from inweights.recipes.beyond import (
@@ -95,6 +96,14 @@ def test_when_to_decay() -> None:
         (spared, 8),
     ]
     assert found["runs"]["accuracy"].is_not_nan().all()
+
+
+def test_predicted_composition_names_each_share_of_identities() -> None:
+    drawn = replace(predicted_composition.Settings().drawn, identity=1.0)
+    worlds = predicted_composition.Settings(drawn=drawn).worlds()
+    assert {config.identity for config in worlds.values()} == {0.0, 0.5, 1.0}
+    for (name, share), config in worlds.items():
+        assert config.identity == share, name
 
 
 def test_predicted_composition() -> None:

@@ -127,3 +127,9 @@ def test_loads_as_a_hugging_face_dataset(tmp_path) -> None:
     assert loaded["facts"].num_rows == len(world.facts)
     assert loaded["queries"][0]["prompt"] == world.queries.prompt(0).tolist()
     assert loaded["queries"][0]["answer_text"] == "c1"
+
+
+def test_answers_without_prompts_are_no_role() -> None:
+    with pytest.raises(DataError, match="role 'edge': prompts"):
+        Statements.build({"edge": ([], [[1]])})
+    assert not len(Statements.build({"edge": ([], [])}))

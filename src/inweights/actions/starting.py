@@ -91,12 +91,12 @@ def new(kind: str, name: str, folder: str | Path = ".") -> list[Path]:
 def _write(folder: Path, texts: Mapping[str, str]) -> list[Path]:
     """Write files that do not exist yet: all of them, or none."""
     paths = {folder / name: text for name, text in sorted(texts.items())}
-    for path in paths:
-        if path.exists() or path.is_symlink():
-            raise ConfigError(
-                f"{path} already exists; choose another name, or move the existing one"
-            )
     try:
+        for path in paths:
+            if path.exists() or path.is_symlink():
+                raise ConfigError(
+                    f"{path} already exists; choose another name, or move the existing one"
+                )
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in paths.items():
             publish_file(path, text.encode())

@@ -150,10 +150,10 @@ class ReadableStates(nn.Module):
                 or a tensor of indices in the packed axis ``S``.
 
         Returns:
-            The logits of each of the ``layers``, in their order. With ``at="last"`` or
-            indices, they are a tensor ``[R, n, K]``, where ``n`` is the number of
-            sequences or indices. With ``at="all"``, they are ``[R, B, T, K]`` for token
-            ids, and ``[R, S, K]`` for a packed batch.
+            The logits over the model's ``K`` candidates for each of the ``layers``, in
+            their order. With ``at="last"`` or indices, they are a tensor ``[R, n, K]``,
+            where ``n`` is the number of sequences or indices. With ``at="all"``, they
+            are ``[R, B, T, K]`` for token ids, and ``[R, S, K]`` for a packed batch.
 
         Raises:
             ConfigError: A layer is unknown or its state cannot be decoded

@@ -56,8 +56,9 @@ def write_json(path: Path, value: Any) -> None:
     Args:
         path: Path of the file. An existing file is replaced, and missing parent folders
             are created.
-        value: Any value that msgspec encodes. Keys are sorted, and the text is
-            indented. NaN and infinite numbers become ``null``.
+        value: A value that msgspec encodes, with text as the keys of all dictionaries.
+            Keys are sorted, and the text is indented. NaN and infinite numbers become
+            ``null``.
 
     Raises:
         WriteError: The file cannot be written.

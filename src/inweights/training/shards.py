@@ -175,6 +175,12 @@ class Shards:
         Args:
             checkpoint: The checkpoint, which has an effect only on the first process
                 (rank 0); ``None`` to store nothing.
+
+        Returns:
+            An object with the methods ``due``, ``write`` and ``read`` of a checkpoint,
+            of which ``due`` and ``read`` have to be called by all ranks together.
+            ``read`` requires its argument ``device``, and returns empty tables on all
+            ranks but the first.
         """
         return _SharedCheckpoint(self, checkpoint)  # type: ignore[return-value]  # has the same methods
 

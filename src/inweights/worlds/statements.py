@@ -99,7 +99,7 @@ class Statements:
         prompts_of: dict[str, Ids] = {}
         answers_of: dict[str, Ids] = {}
         for role, (given_prompts, given_answers) in parts.items():
-            if not len(given_prompts):
+            if not len(given_prompts) and not len(given_answers):
                 continue
             prompts = as_matrix(given_prompts, f"role '{role}': prompts")
             answers = as_matrix(given_answers, f"role '{role}': answers")

@@ -56,7 +56,7 @@ def general_knowledge(
         a row; ``spilled``, whether it begins with one of ``names`` instead of the right
         answer. Then one row per text of :data:`TEXTS` (``kind`` is ``text``), with
         ``nats``, the mean negative log-likelihood per token after the first word, in
-        nats. Other columns of a row are null.
+        nats. Columns that do not apply are null. A text has an ``id`` as well.
 
     Raises:
         DataError: A prompt has no tokens.

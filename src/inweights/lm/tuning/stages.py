@@ -108,7 +108,11 @@ def stages_of(encoded: Sequence[Encoded], config: FineTune) -> list[Stage]:
 
 
 def steps_of(encoded: Sequence[Encoded], config: FineTune) -> int:
-    """Return the total number of updates of all stages.
+    """Return the largest number of updates: the batches of all stages, in all epochs.
+
+    Each stage of the curriculum is divided into batches of at most ``batch_tokens``
+    tokens. Texts to replay add no updates. If ``config.until`` is set, a stage may end
+    earlier.
 
     Args:
         encoded: Examples to train on, and texts to replay.

@@ -87,7 +87,7 @@ class Settings(iw.Config):
                 value is out of range for a world.
         """
         check_size("the number of values of popularity", len(self.popularity))
-        of = partial(msgspec.structs.replace, self.drawn)
+        of = partial(msgspec.structs.replace, self.drawn, identity=0.5)
         found: dict[tuple[str, float], experiments.WorldConfig] = {
             ("drawn evenly", 0.5): of()
         }

@@ -131,7 +131,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           mean cosine at two hops; and ``drop``, the mean cosine at two hops minus the
           mean cosine at more hops; ``size`` is the absolute value of ``far``. Columns:
           ``graph, architecture, seed, all, far, near, drop, size``.
-        - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
+        - ``by_hops``: a row per run and distance (``hops``, from 1), with the mean
+          cosine.
           Columns: ``graph, architecture, seed, hops, cosine``.
         - ``conditions``: a row per run in each condition, at its last step: Spearman's
           ρ of cosine and hops. Columns: all columns of the measured ``correlation``.

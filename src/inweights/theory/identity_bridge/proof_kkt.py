@@ -48,9 +48,9 @@ def at_optimum(n: int) -> pl.DataFrame:
         - ``licq``: number of active gradients minus their rank.
         - ``mfcq``: slope at which a direction leaves all active constraints at once; if
           it is positive, multipliers exist.
-        - ``(27)``: in Case 1 (``a1 + n a2 = e = 0``) the margin of ``(a_1, r1)`` over
-          its own object, computed from the matrix, minus 1. If it is negative, the case
-          is impossible.
+        - ``(27)``: in Case 1 (``a1 + n a2 = e = 0``) the margin of the prompt ``(a_1,
+          r1)``, minus 1: the logit of its answer ``b_1`` less that of ``c_1``, computed
+          from the matrix. If it is negative, the case is impossible.
         - ``case 2``: multiplier of ``g_1`` divided by ``n - 1``. If it is positive, the
           case is impossible.
         - ``(33)``: right side of (33) divided by the left side and by ``√n``; at least

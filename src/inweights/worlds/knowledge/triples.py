@@ -105,14 +105,14 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hashes of the sources of the facts, by name, as part of a run's key.
+        """Hashes of the files of the facts and labels, by path, as part of a run's key.
 
-        The dictionary is empty for a set with ``@``. Raises the errors of
-        :func:`read_knowledge`.
+        A database or data set is read (errors as for :func:`read_knowledge`) and its
+        rows are hashed. Empty for an empty path or one that begins with ``@``. An entry
+        ``<path>: right answers`` is added if a query has several of them.
         """
-        # Files of the package change with it.
         if not self.path or self.path.startswith("@"):
-            return {}
+            return {}  # files of the package change with it
         if not self.query and Path(self.path).exists():
             found = {self.path: fingerprint(self.path)}
             if self.labels:

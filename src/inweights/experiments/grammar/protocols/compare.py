@@ -92,8 +92,9 @@ def other_statements(recipe: Recipe, plan: Plan) -> dict[str, PaperSetting]:
 
     Returns:
         The statements by subject, such as ``label smoothing``; an empty dictionary if
-        there are none. If several parts of the protocol mention a subject, the
-        statement of the last part is returned.
+        there are none. If several parts of the protocol mention a subject for a trial,
+        the statement of the last part counts, and if it applies to several trials, the
+        statement for the last trial is returned.
 
     Example:
         >>> from inweights.recipes import get_recipe

@@ -90,8 +90,8 @@ def adapted_linear(
 def joined_adapters(model: nn.Module) -> Iterator[None]:
     """Make the adapters of a model use :func:`adapted_linear` within a block.
 
-    Adapters of layers that are not linear, of other variants than LoRA, or of another
-    data type than their layer are not changed.
+    Only plain adapters are changed: one active LoRA adapter without dropout or bias, on
+    a frozen ``torch.nn.Linear`` of the same data type. Other adapters compute as before.
 
     Args:
         model: A model with the adapters of ``peft``. A model without adapters is not
