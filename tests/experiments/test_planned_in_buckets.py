@@ -17,9 +17,11 @@ from tests.waiting import wait_until
 
 from inweights.actions.plans import work
 from inweights.actions.plans.files import Planned
+from inweights.errors import WriteError
 from inweights.experiments.engine.attempts import task
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.execution import ExecutionOptions
+from inweights.runs.tables.files import open_files
 from inweights.runs.tables.store import Store
 from inweights.training.checkpoint import Checkpoint
 
@@ -131,6 +133,13 @@ def test_three_workers_one_bucket_one_killed(bucket, forks) -> None:
     status = made.status()
     assert (status.done, status.failed) == (RUNS, 0)
     stored_once(made.store, RUNS)
+
+
+@pytest.mark.slow
+def test_a_bucket_that_does_not_exist_is_named(bucket) -> None:
+    address = bucket.replace("s3://runs-", "s3://no-such-")
+    with pytest.raises(WriteError, match=r"s3://no-such-.*cannot read or write"):
+        open_files(address).create("mark", b"1")
 
 
 @pytest.mark.slow

@@ -228,6 +228,10 @@ def test_a_state_of_other_facts_or_no_state_at_all_is_refused(
     state.write_text("subject,relation,object\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="is not a stored solver state"):
         solve_large(small, state=state)
+    array = tmp_path / "array.npy"
+    np.save(array, np.ones(2))
+    with pytest.raises(ConfigError, match="is not a stored solver state"):
+        solve_large(small, state=array)
     with pytest.raises(ConfigError, match="so leave out state"):
         predict(TwoHop(n=8, identity=True).build(), state=state)
 

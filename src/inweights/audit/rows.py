@@ -154,8 +154,8 @@ def fill(
 
     Returns:
         The rows of the training set: first the facts in their order, then in random
-        order the added rows that fit, then repetitions of all these rows until none of
-        them fits any more.
+        order the added rows that fit, then repetitions of all these rows, each time in
+        a new random order, until none of them fits any more.
 
     Raises:
         ConfigError: The facts alone are longer than ``goal``, the rows would exceed the

@@ -152,7 +152,7 @@ class RunFolder(StoredRun):
 
         Raises:
             FolderError: The folder of the complete run contains a link.
-            WriteError: There is no complete run, or the folder cannot be written.
+            WriteError: There is no folder of the run, or it cannot be written.
         """
         with explained_writes(self.work):
             remove(self.work)

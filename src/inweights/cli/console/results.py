@@ -88,8 +88,8 @@ def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
 
     Args:
         done: The outcome.
-        json: If true, print JSON instead of text.
-        full: If true, also show intervals, seeds and deciding cases.
+        json: If true, print JSON instead of text, with all fields of the claims.
+        full: If true, also show intervals, seeds and deciding cases in the text.
     """
     page = done.folder.path / "page.html"
     if json:
@@ -100,6 +100,7 @@ def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
                 "folder": str(done.folder.path),
                 "page": str(page),
                 "claims": list(map(to_plain, done.claims)),
+                "cautions": list(done.cautions),
             }
         )
         return

@@ -29,13 +29,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             recall are fractions from 0 to 1.
 
     Returns:
-        - ``known``: a row per run of a model other than Emb-MLP: accuracy on the facts
-          of the role that it recalls worst. Columns: ``model, identity, trained, seed,
+        - ``known``: a row per run of a model other than Emb-MLP: the lowest accuracy of
+          a role of facts, two-hop facts excepted. Columns: ``model, identity, trained, seed,
           accuracy``.
         - ``league``: a row per run and ``hops``: ``composition`` (both hops occur in
           trained two-hop facts), ``first_unseen``, ``second_unseen``, ``both_unseen``
           (or no two-hop fact is trained), ``all`` (mean over all queries) and ``facts``
-          (the role of facts with the lowest accuracy in the run), with ``accuracy``.
+          (the role of facts with the lowest accuracy in the run, two-hop facts
+          excepted), with ``accuracy``.
           Columns: ``model, identity, trained, seed, accuracy, hops``.
         - ``drawn``: a row per run and kind of query (``hops``), sorted for the figure;
           ``panel`` is a text that names the kind of query and whether there are

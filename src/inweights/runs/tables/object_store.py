@@ -112,7 +112,8 @@ class ObjectStore:
             object has different content.
 
         Raises:
-            WriteError: The store denies access, or does not respond for ten minutes.
+            WriteError: The bucket does not exist, the store denies access, or does not
+                respond for ten minutes.
         """
         try:
             # obstore tries this again only if it surely was not done. Here a second try
@@ -188,7 +189,7 @@ class ObjectStore:
             yield path, lambda: self.write(name, path.read_bytes())
 
     def _put(self, name: str, content: bytes, mode: str) -> None:
-        with self._reaching(name, self._errors.AlreadyExistsError):
+        with self._reaching(name, self._errors.AlreadyExistsError, missing=True):
             # In one request: only such a one can be made to depend on what is there.
             self._obstore.put(
                 self._store, name, content, mode=mode, use_multipart=False
@@ -199,13 +200,23 @@ class ObjectStore:
         return isinstance(error.__cause__, self._errors.GenericError)
 
     @contextmanager
-    def _reaching(self, name: str, *expected: type[Exception]) -> Iterator[None]:
-        """Convert errors of a store, except for expected errors, to a one-line WriteError."""
+    def _reaching(
+        self, name: str, *expected: type[Exception], missing: bool = False
+    ) -> Iterator[None]:
+        """Convert errors of a store, except for expected errors, to a one-line WriteError.
+
+        Args:
+            name: Name of the object.
+            *expected: Errors that are not converted.
+            missing: Whether the error for a missing object is converted as well: while
+                an object is written, the bucket is what is missing.
+        """
+        converted = (self._errors.BaseError, *(self._gone if missing else ()))
         try:
             yield
         except expected:
             raise
-        except self._errors.BaseError as error:
+        except converted as error:
             why = str(error).strip().partition("\n")[0]
             raise WriteError(
                 f"{self.address}: cannot read or write {name}: {why}; nothing is lost, repeat the "

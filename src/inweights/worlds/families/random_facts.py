@@ -112,7 +112,9 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
 
         Raises:
             ConfigError: The world does not fit into memory (the message states the
-                memory needed and available), or the seed is out of range.
+                memory needed and available), the seed is out of range, ``told`` is so
+                small that no fact is drawn, or ``several`` is set and a relation has a
+                single answer.
         """
         most = self.relations * sum(self.levels) + 2 * self.pairs
         check_world(
@@ -159,6 +161,11 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
             : round(float(self.identity) * len(bridges))
         ]
         column = bridges[np.sort(some)][:, None]
+        if not rows:
+            raise ConfigError(
+                f"random-facts: told = {self.told} of {max(self.levels)} entities rounds to no "
+                "fact; raise told or the number of entities"
+            )
         table = np.array(rows)
         facts = {"triple": (table[:, :2], table[:, 2:]), "identity": (column, column)}
         why = "no chain of two facts is trained"
@@ -221,6 +228,11 @@ def _second_values(
     rng: np.random.Generator, rows: Rows, answers: Ids, weights: np.ndarray
 ) -> Rows:
     """Return a further fact with a different value for each given fact."""
+    if rows and len(answers) < 2:
+        raise ConfigError(
+            "random-facts: several needs relations with at least two answers; raise the number "
+            "of bridges or objects, or set crossing"
+        )
     further: Rows = []
     for subject, relation, value in rows:
         others = np.where(answers == value, 0.0, weights)

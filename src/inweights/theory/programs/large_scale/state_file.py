@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from inweights.theory.programs.program import Program
 #: Changes with what is stored.
 _VERSION = 1
 _MARK = "mark"
+#: What a damaged archive raises.
+_DAMAGE = (zipfile.BadZipFile, zlib.error)
 
 #: Arrays by name; numbers are arrays of no dimension.
 State = dict[str, NDArray[Any]]
@@ -64,10 +67,15 @@ class StateFile:
         """
         if not self.path.exists():
             return None
+        if not zipfile.is_zipfile(self.path):
+            raise ConfigError(
+                f"{self.path} is not a stored solver state, which is an archive (.npz); give "
+                "another name, or remove it"
+            )
         try:
             with np.load(self.path, allow_pickle=False) as stored:
                 state = {name: stored[name] for name in stored.files}
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, EOFError, *_DAMAGE) as error:
             raise ConfigError(
                 f"{self.path} is not a stored solver state: {error}; give another name, or "
                 "remove it"

@@ -201,7 +201,7 @@ class Wording(Config):
 
         Args:
             relation: Name of the relation.
-            subject: Name of the subject, which becomes the completion.
+            subject: Name of the subject, for the completion, such as ``" Ann."``.
             thing: Name of the object, which becomes part of the prompt.
             index: Index of the wording; indices beyond the last one start again from 0.
         """
