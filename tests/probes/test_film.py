@@ -22,6 +22,8 @@ from inweights.probes import (
 from inweights.probes.geometry.procrustes import align
 from inweights.probes.pictures.film import _cosines, render_frames
 from inweights.probes.pictures.frames import moments, positions
+from inweights.theory.geometric_memory.detail import Detail
+from inweights.theory.geometric_memory.spectral import edge_ends
 from inweights.training import Curriculum, Descent, Observer, Optimizer, Phase, train
 from inweights.worlds import Graph, TwoHop
 
@@ -217,3 +219,22 @@ def test_frames_of_a_large_graph_show_the_correlation_of_the_probe() -> None:
     shown = render_frames(film, world)["spearman"].item()
     assert shown == pytest.approx(exact, abs=1e-6)
     assert shown != 0
+
+
+def test_frames_of_a_large_graph_show_the_three_widest_directions() -> None:
+    """Of centred vectors, by singular values; the graph is drawn by some of its nodes."""
+    world = Graph(shape="grid", rows=17, columns=17).build()
+    model = Node2VecConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
+    film = snapshot(model, world).with_columns(step=pl.lit(0))
+    widths = np.arange(1, 9)
+    vectors = np.random.default_rng(0).normal(size=(289, 8)) * widths + 3.0
+    kept = pl.Series("vectors", [vectors.ravel().tolist()], film.schema["vectors"])
+    frame = render_frames(film.with_columns(kept), world).row(0, named=True)
+    left, values, _ = np.linalg.svd(vectors - vectors.mean(0), full_matrices=False)
+    place = (left * values)[:, :3]
+    place /= np.sqrt(np.square(place).sum(1).mean())
+    nodes = Detail.of(*edge_ends(world)).nodes
+    shown = np.array(frame["positions"]).reshape(-1, 3)
+    np.testing.assert_allclose(distances(shown), distances(place[nodes]), atol=1e-5)
+    energy = np.square(values)
+    assert frame["shown"] == pytest.approx(energy[:3].sum() / energy.sum())
