@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -167,19 +168,29 @@ def test_each_program_of_the_search_gets_the_time_that_is_left(monkeypatch) -> N
     assert given == [7.0, 0.0, np.inf, np.inf]
 
 
+@pytest.mark.parametrize(
+    ("state", "more"),
+    [(None, ""), (Path("a.npz"), "; the same command continues from a.npz")],
+)
 def test_one_program_of_all_facts_with_a_gap_beyond_the_widest_is_refused(
-    monkeypatch,
+    monkeypatch, state: Path | None, more: str
 ) -> None:
-    world = TwoHop(n=3).build()
-    for gap, refused in ((WIDEST_GAP, False), (1.01 * WIDEST_GAP, True)):
-        found = replace(solve(world), gap=gap, status="not certified")
-        monkeypatch.setattr(whole, "solve_large", lambda *_, found=found, **__: found)
-        options: dict[str, Any] = {"answers": "one", "gap": 1e-2, "seconds": None}
-        if refused:
-            with pytest.raises(SolverError, match="had a gap of"):
-                whole.solve_whole(world, **options)
-        else:
-            assert whole.solve_whole(world, **options)[0] is found
+    """Otherwise the gap is told; where it is not certified, how to continue is told as well."""
+    world, found = TwoHop(n=3).build(), list[Solution]()
+    monkeypatch.setattr(whole, "solve_large", lambda *_, **__: found[-1])
+    options: dict[str, Any] = {"answers": "one", "gap": 1e-2, "seconds": None}
+    exact = solve(world)
+    for one in (replace(exact, gap=WIDEST_GAP, status="not certified"), exact):
+        found.append(one)
+        solution, remark = whole.solve_whole(world, state=state, **options)
+        assert solution is found[-1]
+        told = more if one.status == "not certified" else ""
+        facts = len(world.facts)
+        text = f"All {facts} facts are one program, to a gap of {one.gap:.1g}{told}."
+        assert remark == text
+    found.append(replace(exact, gap=1.01 * WIDEST_GAP, seconds=7.0))
+    with pytest.raises(SolverError, match=rf"had a gap of 0\.03 after 7 s{more}$"):
+        whole.solve_whole(world, state=state, **options)
 
 
 def test_one_program_of_all_facts_gets_three_fifths_of_the_time(monkeypatch) -> None:
