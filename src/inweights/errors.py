@@ -140,7 +140,7 @@ def unknown_name(
     error: type[InweightsError] = ConfigError,
     hint: str = "",
 ) -> InweightsError:
-    """Create the error for a name that is not among the valid ones, without raising it.
+    """Build the error for a name that is not among the valid ones, without raising it.
 
     The message suggests the most similar valid name, if one is similar. It also lists
     all valid names, or the eight most similar ones if there are more than twenty.

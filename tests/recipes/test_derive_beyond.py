@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
 from msgspec.structs import replace
@@ -100,10 +102,10 @@ def test_when_to_decay() -> None:
 
 def test_predicted_composition_names_each_share_of_identities() -> None:
     drawn = replace(predicted_composition.Settings().drawn, identity=1.0)
-    worlds = predicted_composition.Settings(drawn=drawn).worlds()
-    assert {config.identity for config in worlds.values()} == {0.0, 0.5, 1.0}
-    for (name, share), config in worlds.items():
-        assert config.identity == share, name
+    worlds: dict[Any, Any] = {**predicted_composition.Settings(drawn=drawn).worlds()}
+    stated = {key: config.identity for key, config in worlds.items()}
+    assert set(stated.values()) == {0.0, 0.5, 1.0}
+    assert all(share == identity for (_, share), identity in stated.items())
 
 
 def test_predicted_composition() -> None:

@@ -221,7 +221,7 @@ def test_a_share_of_the_chains_of_some_lengths_is_trained() -> None:
         (lambda: RandomFacts(popularity=float("inf")), "popularity must be at most"),
         (lambda: RandomFacts(pairs=9), "pairs from 0 to 8"),
         (lambda: RandomFacts(several=17), "several must be from 0 to 8"),
-        (lambda: RandomFacts(told=0.01).build(), "rounds to no fact"),
+        (lambda: RandomFacts(told=0.01).build(), "no fact is drawn"),
         (
             lambda: RandomFacts(objects=2, relations=2, several=1).build(),
             "several needs relations with at least two answers",

@@ -17,7 +17,7 @@ _PYTHON = (bool, int, float, complex, str, bytes)
 
 
 def as_python(value: Any) -> Any:
-    """Convert NumPy numbers, booleans and strings in a value to Python values.
+    """Return a value with its NumPy numbers, booleans and strings converted to Python values.
 
     Nested lists, tuples and dictionaries are converted, too; those that contain NumPy
     values are copied. Arrays, NumPy dates and all other values are returned unchanged,
@@ -38,7 +38,7 @@ def as_python(value: Any) -> Any:
 
 
 def as_number(value: Any) -> Any:
-    """Convert a 0-dimensional array or tensor to a Python number.
+    """Return a 0-dimensional array or tensor as a Python number.
 
     All other values are converted by :func:`as_python`. NumPy dates and durations are
     returned unchanged.
@@ -115,7 +115,7 @@ def as_list(values: Any) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Convert the config of another library to values for JSON: string keys, lists for tuples.
+    """Return the config of another library as values for JSON: string keys, lists for tuples.
 
     Nested dictionaries, lists and tuples are converted, too. Other values, such as
     infinite numbers, are unchanged.
@@ -133,7 +133,7 @@ def as_json(value: Any) -> Any:
 
 
 def as_lists(value: Any) -> Any:
-    """Convert a value for a config field of lists, numbers or strings.
+    """Return a value converted for a config field of lists, numbers or strings.
 
     Arrays, series and ranges become lists, also within lists and tuples. Tuples remain
     tuples, and paths become strings.

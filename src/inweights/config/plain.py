@@ -97,7 +97,7 @@ def named(value: Any, *, newer: bool = False) -> Any:
 
 
 def plain_values(value: Any) -> Any:
-    """Convert every config in a value to a dictionary.
+    """Return a value in which every config is converted to a dictionary.
 
     Configs are searched for in nested lists, tuples and dictionaries. All other values
     are returned unchanged.

@@ -118,7 +118,7 @@ def _measure(text: str) -> None:
 
 
 def parse_value(text: str) -> Any:
-    """Parse the text of a value on the command line.
+    """Read a value from its text on the command line.
 
     The text is parsed as TOML, then as JSON, then as a list from which a shell removed
     the quotes (``[gpt,mlp]``). If it is none of these, or is too long or too deeply

@@ -114,7 +114,7 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
 
 
 def to_json(value: Any, hook: Hook | None = None) -> bytes:
-    """Encode a value as canonical JSON, which is equal only for values of equal types and content.
+    """Return a value as canonical JSON, which is equal only for values of equal types and content.
 
     Dictionaries with the same items have equal bytes even if the order of their keys
     differs; ``1``, ``1.0`` and ``True`` have different bytes.

@@ -155,7 +155,7 @@ def _exportable(model: GPT, replica: int) -> GPTConfig:
 
 
 def from_transformers(model: GPT2LMHeadModel) -> GPT:
-    """Convert a ``GPT2LMHeadModel`` to a :class:`GPT` of one replica, with copied weights.
+    """Build a :class:`GPT` of one replica from a ``GPT2LMHeadModel``, with copied weights.
 
     The result has no dropout, even if the given model has. It is on the device of the
     given model and in its precision.

@@ -147,7 +147,7 @@ class RMSNorm(Layer):
         nn.init.ones_(self.weight)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Divide states by their root mean square and multiply them by the gain, ``[R, S, D]``.
+        """Return states divided by their root mean square and multiplied by the gain.
 
         Args:
             x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).
@@ -248,7 +248,7 @@ class Mixer(Layer):
         )
 
     def forward(self, u: Float[Tensor, "R B T E"]) -> Float[Tensor, "R B T E"]:
-        """Apply the causal convolution and the recurrence to a stream, ``[R, B, T, E]``.
+        """Compute the causal convolution and the recurrence of a stream, ``[R, B, T, E]``.
 
         Args:
             u: The stream before the convolution, ``[R, B, T, E]`` for ``E`` channels.

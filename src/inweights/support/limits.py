@@ -198,7 +198,7 @@ def _no_file(path: str | Path, found: os.stat_result) -> str:
 
 
 def missing_file(path: str | Path, hint: str) -> DataError:
-    """Create the error for a path that is not a regular file, without raising it.
+    """Build the error for a path that is not a regular file, without raising it.
 
     Args:
         path: The path, which the caller has found not to be a regular file.

@@ -79,7 +79,7 @@ class Statements:
         parts: Mapping[str, tuple[Any, Any]],
         out_of_distribution: Bools | bool = False,
     ) -> Statements:
-        """Construct statements from one matrix of prompts and one of answers for each role.
+        """Build statements from one matrix of prompts and one of answers for each role.
 
         Args:
             parts: For each role, prompts ``[m, T]`` and answers ``[m, A]`` of ``m``
@@ -203,7 +203,7 @@ class Statements:
         return self._right.pairs(indices)
 
     def by_prompt(self) -> Statements:
-        """Merge statements with the same role and prompt into one with several right answers.
+        """Return statements of which those with equal role and prompt are one with several answers.
 
         Statements whose answer has several tokens are not merged.
 

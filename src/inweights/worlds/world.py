@@ -129,7 +129,7 @@ class World:
         *,
         out_of_distribution: Bools | bool = True,
     ) -> World:
-        """Construct the world of a config, from statements or from matrices for each role.
+        """Build the world of a config, from statements or from matrices for each role.
 
         Args:
             config: Config of the world; its tag becomes the name of the world, and its

@@ -177,7 +177,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 
 def cut(text: str, width: int) -> str:
-    """Shorten a text to one line of limited length, with ``…`` at the end if it was cut.
+    """Return a text shortened to one line of limited length, which ends with ``…`` if it was cut.
 
     Args:
         text: The text. If it has several lines, all white space in it is replaced by
@@ -189,7 +189,7 @@ def cut(text: str, width: int) -> str:
 
 
 def table(*columns: str) -> Table:
-    """Create an empty table of rich in the common style, without borders.
+    """Build an empty table of rich in the common style, without borders.
 
     Args:
         *columns: Headings of the columns.

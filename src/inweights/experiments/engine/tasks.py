@@ -257,7 +257,7 @@ Task = LearnTask | ComputeTask
 
 
 def halves(task: Task) -> list[Task]:
-    """Split a task with several runs into two tasks; any other task is returned in a list.
+    """Return two tasks with half of a task's runs each; a task without several runs, in a list.
 
     If the number of runs is odd, the first task has one run fewer than the second. The
     results of a run do not depend on the runs with which it is trained.

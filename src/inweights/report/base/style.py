@@ -177,7 +177,7 @@ def grid_shape(count: int, most: int) -> tuple[int, int]:
 
 
 def blank(width: float, height: float) -> Figure:
-    """Create an empty matplotlib figure with constrained layout.
+    """Build an empty matplotlib figure with constrained layout.
 
     Args:
         width: Width in inches.

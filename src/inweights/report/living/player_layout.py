@@ -19,7 +19,7 @@ _LEGIBLE = 30  # largest number of rows or columns with names
 
 
 def words(text: str) -> str:
-    """Escape a text for plotly, which interprets some HTML tags.
+    """Return a text escaped for plotly, which interprets some HTML tags.
 
     Args:
         text: The text.

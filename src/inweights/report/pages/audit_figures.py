@@ -15,7 +15,7 @@ _NAME = 22
 
 
 def outlook_figure(outlook: pl.DataFrame) -> Figure:
-    """Draw the numbers of questions with each predicted outcome, for each pair of relations.
+    """Return a figure of the numbers of questions with each outcome, for each pair of relations.
 
     The parts of a bar are the numbers of questions that follow from the facts, that
     follow once identities are added, whose answers tie, and that fail. If the table
@@ -88,7 +88,7 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
 
 
 def chains_figure(compositions: pl.DataFrame) -> Figure:
-    """Draw a matrix of the numbers of chains from one relation to another.
+    """Return a figure of the numbers of chains from one relation to another, as a matrix.
 
     Args:
         compositions: Table ``compositions`` of :class:`inweights.audit.Audit`, with at

@@ -163,8 +163,8 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         column = bridges[np.sort(some)][:, None]
         if not rows:
             raise ConfigError(
-                f"random-facts: told = {self.told} of {max(self.levels)} entities rounds to no "
-                "fact; raise told or the number of entities"
+                f"random-facts: no fact is drawn, since {self.told} × {max(self.levels)} entities "
+                "rounds to 0; raise `told` or the number of entities"
             )
         table = np.array(rows)
         facts = {"triple": (table[:, :2], table[:, 2:]), "identity": (column, column)}

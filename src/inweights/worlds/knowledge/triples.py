@@ -264,7 +264,7 @@ def world_of(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> World:
-    """Construct the world of a set of triples.
+    """Build the world of a set of triples.
 
     Args:
         facts: The triples, which may state identities ``b → b``.

@@ -89,7 +89,7 @@ class Labels:
         self._lacking: dict[str, None] = {}
 
     def replaced(self, triple: tuple[str, str, str]) -> tuple[str, str, str]:
-        """Replace the ids in a triple by their labels; names without a label are unchanged.
+        """Return a triple with its ids replaced by labels; names without a label are unchanged.
 
         An address, such as ``http://www.wikidata.org/entity/Q142``, is treated like the
         id at its end.
