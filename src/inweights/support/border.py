@@ -74,7 +74,7 @@ _LONGEST = 60
 
 
 def at_the_border(thing: Any) -> Any:
-    """Return a library function in its :func:`guarded` form, or any other value unchanged.
+    """Return a plain function of the library in its :func:`guarded` form, other values unchanged.
 
     Args:
         thing: Any value. The guarded form of a function is the same object at every

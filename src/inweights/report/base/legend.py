@@ -84,6 +84,9 @@ def handles(
 def add_legend(figure: Figure, shown: Sequence[Line2D]) -> None:
     """Put a legend above a figure, in as many columns as fit.
 
+    There is at most one column per 1.35 inches of the figure's width; two are always
+    allowed.
+
     Args:
         figure: The figure.
         shown: Entries of the legend, as :func:`handles` returns them.

@@ -279,7 +279,7 @@ def panel_title(axes: Axes, text: str) -> None:
 
 
 def bare(axes: Axes) -> None:
-    """Remove the ticks of a panel, and draw a pale frame.
+    """Remove the major ticks of a panel, and draw a pale frame.
 
     Args:
         axes: Axes of the panel, changed in place.

@@ -79,7 +79,7 @@ def bridges(
     A query chains two facts through the bridge ``b`` if some tokens of its prompt are
     the prompt of a fact with answer ``b``, and ``b`` together with the remaining tokens
     is the prompt of a fact whose answer is right for the query. For longer chains, ``b``
-    together with the remaining tokens may again chain facts.
+    and at least two remaining tokens may again chain facts. Facts ``b → b`` do not count.
 
     Args:
         world: Facts and queries.

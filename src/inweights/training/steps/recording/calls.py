@@ -75,7 +75,7 @@ def place_of(tensor: Tensor) -> int:
     """Return an integer that identifies the storage (memory) of a tensor.
 
     Args:
-        tensor: Any tensor.
+        tensor: Any dense tensor.
     """
     return tensor.untyped_storage()._cdata
 
@@ -84,6 +84,6 @@ def places_of(tensors: Iterable[Tensor]) -> set[int]:
     """Return the set of integers that identify the storages of tensors; see :func:`place_of`.
 
     Args:
-        tensors: Any tensors.
+        tensors: Any dense tensors.
     """
     return set(map(place_of, tensors))
