@@ -54,7 +54,7 @@ def along_descent(
         The table that ``look`` returns. Errors of ``look`` propagate.
 
     Raises:
-        ConfigError: ``seed`` is not from 0 to 2**63 - 1, or the world does not fit into
+        ConfigError: ``seed`` is not from 0 to 2**63 - 1, or the world does not fit in
             memory.
         DataError: The world is not a graph, or a step in ``record`` is not from 0 to
             the number of steps.

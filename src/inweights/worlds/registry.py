@@ -44,7 +44,7 @@ class WorldConfig(Protocol):
             seed: Root seed of all random choices, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The settings are invalid, the world does not fit into memory,
+            ConfigError: The settings are invalid, the world does not fit in memory,
                 or the world uses the seed and the seed is out of range.
             DataError: A file of the world is missing or damaged.
         """

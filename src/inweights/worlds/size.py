@@ -25,7 +25,7 @@ _PLACE = 20
 def check_world(
     kind: str, *, tokens: float, statements: float, length: float = 3.0
 ) -> None:
-    """Raise an error if a world will not fit into memory, according to an estimate.
+    """Raise an error if a world will not fit in memory, according to an estimate.
 
     Args:
         kind: Name of the kind of world, for messages.

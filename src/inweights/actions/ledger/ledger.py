@@ -225,7 +225,7 @@ def read_ledger(path: Path) -> Ledger:
         The ledger: its lines, and an :class:`Entry` for each claim at each scale.
 
     Raises:
-        DataError: The file is not a ledger or does not fit into memory, or a line was
+        DataError: The file is not a ledger or does not fit in memory, or a line was
             changed or removed. The removal of the last line is not detected, since no
             hash depends on it.
         OSError: The file cannot be read.

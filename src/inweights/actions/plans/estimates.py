@@ -78,7 +78,7 @@ def forecast(
 
     Raises:
         ConfigError: A name, a scale, an override or an option is invalid, this machine
-            does not have the device, or even a single run does not fit into memory.
+            does not have the device, or even a single run does not fit in memory.
         DataError: A file that the settings name cannot be read, a world cannot be
             built, or the ledger is damaged.
     """

@@ -87,7 +87,7 @@ def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
 
     Raises:
         DataError: The graph is directed, or has self-edges.
-        ConfigError: ``seed`` is not from 0 to 2**63 - 1, or the world does not fit into
+        ConfigError: ``seed`` is not from 0 to 2**63 - 1, or the world does not fit in
             memory.
 
     Example:

@@ -90,7 +90,7 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
             seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The world does not fit into memory (the message states the
+            ConfigError: The world does not fit in memory (the message states the
                 memory needed and available), or categories are permuted and the seed is
                 out of range.
         """
@@ -176,7 +176,7 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
             seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The world does not fit into memory (the message states the
+            ConfigError: The world does not fit in memory (the message states the
                 memory needed and available), or the seed is out of range.
         """
         check_world("analogical-two-hop", tokens=3 * self.n, statements=4 * self.n)

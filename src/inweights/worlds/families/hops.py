@@ -102,7 +102,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
             seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The world does not fit into memory (the message states the
+            ConfigError: The world does not fit in memory (the message states the
                 memory needed and available), or the seed is out of range.
         """
         n = self.n

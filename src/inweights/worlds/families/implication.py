@@ -76,7 +76,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
             seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The world does not fit into memory (the message states the
+            ConfigError: The world does not fit in memory (the message states the
                 memory needed and available), or the seed is out of range.
         """
         groups = self.groups

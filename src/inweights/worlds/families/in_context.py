@@ -84,7 +84,7 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
 
         Raises:
             ConfigError: :attr:`labels` is so small that ``trained + asked`` different
-                graphs were not found, the world does not fit into memory, or the seed
+                graphs were not found, the world does not fit in memory, or the seed
                 is out of range.
         """
         wanted = self.trained + self.asked

@@ -136,7 +136,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
             seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The world does not fit into memory, or the seed is out of range.
+            ConfigError: The world does not fit in memory, or the seed is out of range.
         """
         leaves = self.arms * self.branches ** (self.nodes - 2)
         check_world(

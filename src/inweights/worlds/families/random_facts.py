@@ -111,7 +111,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
             seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The world does not fit into memory (the message states the
+            ConfigError: The world does not fit in memory (the message states the
                 memory needed and available), the seed is out of range, ``told`` is so
                 small that no fact is drawn, or ``several`` is set and a relation has a
                 single answer.

@@ -146,7 +146,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The world does not fit into memory, or the seed is out of
+            ConfigError: The world does not fit in memory, or the seed is out of
                 range.
         """
         rng = Streams(seed if self.bridges is None else 0).numpy(WORLD, "two-hop")

@@ -222,7 +222,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
             DataError: The file is missing or damaged; it has no paths, or paths of
                 different lengths, although ``paths`` is True; the graph has no edge; or
                 a node has the name of a special token, such as ``<path>``.
-            ConfigError: The world does not fit into memory, ``ends`` names an unknown
+            ConfigError: The world does not fit in memory, ``ends`` names an unknown
                 column, or labels are shuffled and the seed is out of range.
         """
         check_memory_of(self)

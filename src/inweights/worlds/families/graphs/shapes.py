@@ -151,7 +151,7 @@ def _defaults(kind: type[Config]) -> dict[str, object]:
 
 
 def check_memory_of(config: ShapeConfig) -> None:
-    """Raise an error if the world of a built-in shape does not fit into memory.
+    """Raise an error if the world of a built-in shape does not fit in memory.
 
     Args:
         config: The shape and its sizes. Shapes without a size are always accepted.
