@@ -159,15 +159,19 @@ def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
         The parts, in the order given.
 
     Raises:
-        ConfigError: A part is unknown.
+        ConfigError: A part is unknown, or ``parts`` is empty.
         DataError: None of the parts contains a statement.
     """
     chosen = cast(
         "tuple[Part, ...]", (parts,) if isinstance(parts, str) else tuple(parts)
     )
     check_names("part", chosen, ("facts", "queries"))
-    if not chosen:
-        raise DataError("parts must contain 'facts', 'queries' or both, got none")
+    if (
+        not chosen
+    ):  # of a probe's positional argument, or of a function that is no probe
+        raise ConfigError(
+            f"parts must not be empty, got {parts!r}; name 'facts', 'queries' or both"
+        )
     if not any(len(getattr(world, part)) for part in chosen):
         raise DataError(f"the world '{world.name}' has no {' and no '.join(chosen)}")
     return chosen

@@ -6,6 +6,7 @@ distinct prompts, ``P`` inputs, ``K`` outputs.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -101,13 +102,12 @@ def largest_of_gram(
     """
     size = len(gram)
     wanted = [max(0, size - count), size - 1]
-    try:
+    values = gram[:0, 0]
+    # Inverse iteration may fail for eigenvalues that are nearly equal, or find none.
+    with suppress(linalg.LinAlgError):
         values, vectors = linalg.eigh(
             gram, subset_by_index=wanted, driver="evx", check_finite=False
         )
-    except linalg.LinAlgError:
-        # Inverse iteration may fail for eigenvalues that are nearly equal.
-        values, vectors = linalg.eigh(gram, driver="evd", check_finite=False)
     if not len(values):
         values, vectors = linalg.eigh(gram, check_finite=False)
     return values[-count:], vectors[:, -count:]
