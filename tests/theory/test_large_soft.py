@@ -14,7 +14,12 @@ from inweights.theory import Program
 from inweights.theory.prediction import parts_in_time, whole
 from inweights.theory.prediction.whole import whole_fits
 from inweights.theory.programs.large_scale import solve_soft_large
-from inweights.theory.programs.large_scale.softmax_step import omega, softmax_step
+from inweights.theory.programs.large_scale.softmax_step import (
+    LOWEST,
+    improved_omega,
+    omega,
+    softmax_step,
+)
 from inweights.theory.programs.soft_program import SoftSolution, solve_soft
 from inweights.worlds import RandomFacts, TwoHop, World
 
@@ -91,15 +96,27 @@ def test_omega_is_that_of_scipy() -> None:
     np.testing.assert_allclose(single, wrightomega(x), rtol=2e-5)
 
 
+def test_estimates_of_omega_are_improved_from_near_and_from_far() -> None:
+    x = np.linspace(LOWEST, 60.0, 500)[None]
+    exact = wrightomega(x)
+    for wrong in (1.0, 1.2, 0.8, 3.0, 0.3, 1e20, 1e-20):
+        y = np.maximum(exact * wrong, np.exp(LOWEST))
+        improved_omega(x, y)
+        np.testing.assert_allclose(y, exact, rtol=1e-4)
+
+
 def test_the_step_minimises_what_it_should() -> None:
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(4, 6)) * 5
     shares = rng.dirichlet(np.ones(6) / 4, size=4)
     strength = np.array([1e-2, 1.0, 50.0, 3e3])
     level = np.full(4, np.nan)
-    chances = softmax_step(logits, shares, strength, level)
-    again = softmax_step(logits, shares, strength, level)
-    np.testing.assert_allclose(again, chances, atol=1e-5)
+    wide = strength[:, None]
+    points, scaled = logits + wide * shares, np.zeros_like(logits)
+    softmax_step(points, strength, level, scaled)
+    chances = scaled / wide
+    softmax_step(points, strength, level, scaled)
+    np.testing.assert_allclose(scaled / wide, chances, atol=1e-5)
     for row, tau in enumerate(strength):
 
         def objective(

@@ -18,7 +18,6 @@ import numpy as np
 
 from inweights.theory.programs.large_scale.blocks import Block
 from inweights.theory.programs.large_scale.relations import Relations
-from inweights.theory.programs.operators import operator_norm
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Float, Floats
 
@@ -179,6 +178,7 @@ class _Scaled:
         self._sums = np.zeros((2, 2))
         for block in blocks:
             self._add(block, answers)
+        self._squares = _squares_of(self._slope, self._of_outside)
 
     def _add(self, block: Block, answers: Floats) -> None:
         """Add the part of a block to all sums."""
@@ -214,8 +214,10 @@ class _Scaled:
             decay: ``λ``, to which the norm is reduced by moving everything towards the
                 stated answers.
         """
-        slope = self._slope - (1.0 - outside) * self._of_outside
-        norm = operator_norm(slope) * (1 + 1e-9)
+        less = 1.0 - outside
+        first, mixed, second = self._squares
+        squares = np.linalg.eigvalsh(first - less * mixed + less**2 * second)
+        norm = float(np.sqrt(max(squares[-1], 0.0))) * (1 + 1e-9)
         shift = min(1.0, decay / norm) if norm > 0 else 1.0
         right = self._right_after(outside, shift)
         bound = -float(self._weights[self._prompts] @ (right * np.log(right)))
@@ -241,3 +243,14 @@ class _Scaled:
         """Return the probabilities of the stated answers after both changes."""
         moved = 1.0 - shift + shift * (1.0 - outside) * self._outside_mass
         return shift * self._right + self._stated * moved[self._prompts]
+
+
+def _squares_of(slope: Floats, other: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the matrices that give the Gram matrix of ``slope − c other`` for any ``c``.
+
+    It is the first matrix minus ``c`` times the second plus ``c²`` times the third.
+    """
+    if slope.shape[0] < slope.shape[1]:
+        slope, other = slope.T, other.T
+    mixed = slope.T @ other
+    return slope.T @ slope, mixed + mixed.T, other.T @ other
