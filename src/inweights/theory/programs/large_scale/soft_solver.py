@@ -176,7 +176,7 @@ class _Iteration:
         w = self._solve(target)
         over = self._over
         above = over * w + (1 - over) * self.z + self._z_price
-        few = self._over > 1 and len(self.values) < FEW * min(above.shape)
+        few = bool(over > 1) and len(self.values) < FEW * min(above.shape)
         self.z, self.values = shrink_values(above, self._threshold, few=few)
         self._z_price = above - self.z
         self._by_logits = self._by_stated.toarray()
