@@ -18,7 +18,7 @@ from inweights.errors import ConfigError, DataError
 from inweights.lm import FineTune, load_model
 from inweights.lm.model import load
 from inweights.lm.model.load import LanguageModel
-from inweights.lm.model.tiny import byte_tokenizer
+from inweights.lm.model.tiny import byte_tokenizer, tiny
 from inweights.lm.tuning.adapters import adapted
 from inweights.support.keys.remembered import cache_folder
 
@@ -202,6 +202,14 @@ def test_where_converted_models_are_kept(
     assert cache_folder() == tmp_path / "inweights"
     monkeypatch.setenv("INWEIGHTS_CACHE", str(tmp_path / "own"))
     assert cache_folder() == tmp_path / "own"
+
+
+def test_the_width_of_the_tiny_model_fits_its_two_heads() -> None:
+    for width in (6, 10, 15, 0, -4):
+        with pytest.raises(ConfigError, match=f"multiple of 4, got {width}"):
+            tiny(0, width=width)
+    model, _ = tiny(0, width=20)
+    assert model(torch.zeros((1, 3), dtype=torch.long)).logits.shape == (1, 3, 257)
 
 
 def test_dtypes_and_seeds_of_the_tiny_model() -> None:

@@ -196,8 +196,14 @@ def test_lemma_1_has_relu_where_it_is_asked_for(
 def test_worlds_and_settings_without_a_closed_form_are_errors() -> None:
     with pytest.raises(DataError, match="all prompts must have the same length"):
         lemma_1(TwoHop(n=3, identity=True))
-    with pytest.raises(ConfigError, match="got 'relu'"):
-        stage_one(Analogy(n=3), JOINT, model=msgspec.structs.replace(SMALL, mlp="relu"))
+    for changed, match in (
+        ({"mlp": "relu"}, "got 'relu' and 'orthonormal'"),
+        ({"embedding": "gaussian"}, "got 'folded' and 'gaussian'"),
+    ):
+        with pytest.raises(ConfigError, match=match):
+            stage_one(
+                Analogy(n=3), JOINT, model=msgspec.structs.replace(SMALL, **changed)
+            )
     with pytest.raises(ConfigError, match="steps must be at least 1"):
         stage_one(Analogy(n=3), JOINT, steps=0)
     for roles, match in (

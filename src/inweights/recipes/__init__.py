@@ -158,15 +158,15 @@ def get_recipe(name: str) -> Recipe:
     """Return a recipe, given its full name or a unique part of it.
 
     Args:
-        name: The full name, such as ``demo/two-hop``, or a unique part of it, as
-            explained at :func:`full_name`.
+        name: The full name, such as ``demo/two-hop``, or its part before or after the
+            slash, if only one recipe has this part. Other substrings are not accepted.
 
     Returns:
         The recipe. A built-in recipe and its TOML file are loaded at the first call;
         later calls return the same object.
 
     Raises:
-        ConfigError: No recipe has the name, or it is the last part of several names.
+        ConfigError: No recipe has this name or part, or several recipes have this part.
             The message lists these, or suggests similar names.
     """
     name = full_name(name)

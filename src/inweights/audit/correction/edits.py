@@ -28,7 +28,7 @@ def similar_names(names: Sequence[str], used: Ids) -> Iterator[tuple[int, int, s
     Two names are similar if they differ by one edit (:func:`count_edits`) and the
     longer one has at least 5 characters; if they differ by two edits and the longer one
     has at least 8 characters; or if they differ only in that one has the initial of the
-    other's first name. If there are more than 5,000 names, only one edit is allowed.
+    other's first name. If more than 5,000 names are compared, only one edit is allowed.
     Accents and case are ignored. Dates, numbers and placeholders are left out. So are
     names that differ only in a number (:func:`differ_in_words`), and groups of more
     than 12 names that become equal when one or two letters are removed.
@@ -38,7 +38,7 @@ def similar_names(names: Sequence[str], used: Ids) -> Iterator[tuple[int, int, s
         used: Indices in ``names`` of the ``N`` names to compare, ``[N]`` (NumPy).
 
     Yields:
-        The indices of both names, and the difference: ``1 letter apart``, ``2 letters
+        The indices in ``names`` of both names, and the difference: ``1 letter apart``, ``2 letters
         apart`` or ``an initial``.
     """
     plain = {
@@ -52,7 +52,8 @@ def similar_names(names: Sequence[str], used: Ids) -> Iterator[tuple[int, int, s
 
 def _pairs_by_letters(plain: dict[int, str]) -> Iterator[tuple[int, int, str]]:
     seen = set()
-    for members in _buckets(plain).values():
+    shortest = _SHORTEST if len(plain) <= _MANY else _SHORTEST[:1]
+    for members in _buckets(plain, shortest).values():
         for pair in combinations(members, 2):
             if pair in seen:
                 continue
@@ -60,7 +61,7 @@ def _pairs_by_letters(plain: dict[int, str]) -> Iterator[tuple[int, int, str]]:
             one, other = (plain[i] for i in pair)
             edits = count_edits(one, other)
             longest = max(len(one), len(other))
-            allowed = sum(longest >= least for least in _SHORTEST)
+            allowed = sum(longest >= least for least in shortest)
             if 0 < edits <= allowed and differ_in_words(one, other):
                 yield *pair, f"{edits} letter{'s' if edits > 1 else ''} apart"
 
@@ -83,15 +84,19 @@ def _pairs_by_initial(plain: dict[int, str]) -> Iterator[tuple[int, int, str]]:
             yield min(i, other), max(i, other), "an initial"
 
 
-def _buckets(plain: dict[int, str]) -> dict[str, list[int]]:
-    """Group names that are equal after removing one or two letters from each."""
+def _buckets(plain: dict[int, str], shortest: Sequence[int]) -> dict[str, list[int]]:
+    """Group names that are equal after removing one or two letters from each.
+
+    Args:
+        plain: Names by their index.
+        shortest: Least length of the longer name for each number of edits.
+    """
     found: defaultdict[str, list[int]] = defaultdict(list)
-    edits = _SHORTEST if len(plain) <= _MANY else _SHORTEST[:1]
     for i, name in plain.items():
         # Names a few edits apart agree once so many letters are left out: not every
         # pair need be compared.
         keys = {name}
-        for least in edits:
+        for least in shortest:
             # The longer of two names decides how many edits are allowed.
             if len(name) >= least - 1:
                 for key in tuple(keys):

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from inweights.errors import ConfigError
 from inweights.seeds import INITIALISATION, Streams
 
 _CHAT = (
@@ -52,20 +53,24 @@ def tiny(seed: int, *, width: int = 32, layers: int = 2) -> tuple[Any, Any]:
 
     Args:
         seed: Root seed of the weights.
-        width: Width of the hidden states, an even number; by default 32.
+        width: Width of the hidden states, a multiple of 4 (two heads whose width is
+            even); by default 32.
         layers: Number of layers; by default 2.
 
     Returns:
         The model of ``transformers``, and its tokenizer.
 
     Raises:
-        ConfigError: ``seed`` is not an integer from 0 to 2^63 - 1.
+        ConfigError: ``seed`` is not an integer from 0 to 2^63 - 1, or ``width`` is not
+            a positive multiple of 4.
 
     Example:
         >>> model, tokenizer = tiny(0, width=16)
         >>> model.config.hidden_size, len(tokenizer)
         (16, 257)
     """
+    if width < 1 or width % 4:
+        raise ConfigError(f"width must be a positive multiple of 4, got {width}")
     tokenizer = byte_tokenizer()
     config = LlamaConfig(
         vocab_size=len(tokenizer),

@@ -49,7 +49,10 @@ class Memory(nn.Module):
         self.values = Linear(replicas, config.memory, width, bias=False)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return, for each state, the mean of the values weighted by attention, ``[R, S, D]``.
+        """Return what each state reads from the memory, ``[R, S, D]``.
+
+        This is the mean of the memory's trained values. Their weights are the softmax
+        of the products of the state, after the norm, with the trained keys.
 
         Args:
             x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).

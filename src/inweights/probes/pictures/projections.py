@@ -185,7 +185,8 @@ def align_frames(
     """Scale each frame of an animation to one size, and rotate it to best fit the preceding frame.
 
     A projection has no orientation of its own. Without this alignment (orthogonal
-    Procrustes), the picture would rotate from frame to frame.
+    Procrustes, which may also reflect a frame), the picture would rotate from frame to
+    frame.
 
     Args:
         frames: Table with one row per frame and point, with the columns ``x`` and ``y``
@@ -196,9 +197,9 @@ def align_frames(
         step: Name of the column that identifies a frame.
 
     Returns:
-        A new table with changed ``x`` and ``y``, in which each frame is centred and has
-        a root mean square length of 1. Rows are sorted by step within each animation;
-        animations are in the order of their first rows.
+        A new table with changed ``x`` and ``y``, in which each frame is centred and its
+        points have a root mean square distance of 1 from the centre. Rows are sorted by
+        step within each animation; animations are in the order of their first rows.
     """
     aligned = []
     films = frames.partition_by(list(by), maintain_order=True) if by else [frames]

@@ -54,13 +54,14 @@ class Settings(iw.Config):
 
         Returns:
             The first :attr:`families` of 16 worlds, or all of them if :attr:`families`
-            is 0. For 14 families of random facts, the config :attr:`drawn` is changed
-            in one or more fields. ``permuted`` and ``complex`` are two-hop worlds of
-            permuted maps with 1 and :attr:`complexity` objects per subject.
+            is 0. 14 of them are random facts: ``skewed`` is the config :attr:`drawn`,
+            and the other 13 are copies of it with one or more changed fields. The last
+            two, ``permuted`` and ``complex``, are two-hop worlds of permuted maps with
+            1 and :attr:`complexity` objects per subject.
 
         Raises:
-            ConfigError: ``n`` or ``complexity`` is out of range, or a change of
-                ``drawn`` does not define a world.
+            ConfigError: The number of subjects :attr:`n` or :attr:`complexity` is out
+                of range for a two-hop world, or a copy of :attr:`drawn` is invalid.
         """
         of = partial(msgspec.structs.replace, self.drawn)
         drawn = self.drawn

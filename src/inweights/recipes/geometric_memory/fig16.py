@@ -40,7 +40,11 @@ class Tree(iw.Config):
 
     @property
     def name(self) -> str:
-        """Label of the tree: ``(children of the root, children of a node, nodes of a path)``."""
+        """Label of the tree, such as ``(5, 2, 4)``.
+
+        The three numbers are the children of the root, the children of each other inner
+        node, and the nodes of a path from the root to a leaf, both included.
+        """
         return f"({self.star.arms}, {self.branches}, {self.star.nodes})"
 
     def task(self, split: str) -> PathStar:

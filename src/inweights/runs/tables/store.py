@@ -182,9 +182,11 @@ class Store(StoredTables):
 
         Yields:
             The hold, whose :meth:`Hold.check` raises an error once the task is lost;
-            ``None`` if another process holds the task; the method does not wait for it.
-            With file locks, a task is free once its holder has ended; with leases, once
-            its holder has not renewed the lease for its duration.
+            ``None``, without waiting, if another process holds the task. With file
+            locks, a task is free once its holder has ended. With leases, it is free
+            once this store, asked repeatedly, has seen no renewal during the duration
+            of the lease; after a pause of more than half of this duration, the store
+            begins to count again.
 
         Raises:
             FolderError: The path of the lock file contains a link.

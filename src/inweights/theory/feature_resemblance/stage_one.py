@@ -119,16 +119,16 @@ def stage_one(
         attention score and uniform attention, over all steps; ``span``, the norm of the
         part of the change of ``W_V`` that is not along the initial MLP vectors (lemma
         2), divided by the norm of the change; ``linear``, the norm of the difference
-        between this change and the change in the linear regime
+        between the change of ``W_V`` and its change in the linear regime
         (:func:`~.resemblance.linear_coefficients`), divided by the norm of the latter;
         ``learnt``, the decrease of the mean loss from the first to the last step, in
         nats.
 
     Raises:
         DataError: The world lacks a role, or prompts or answers have different lengths.
-        ConfigError: The MLP of ``model`` has ReLU, its width is below the number of
-            tokens, ``steps`` is not from 1 to 65,536, a count is negative, all counts
-            are 0, or ``seed`` is not from 0 to 2**63 - 1.
+        ConfigError: The MLP of ``model`` has ReLU, its embedding is Gaussian or
+            narrower than the number of tokens, ``steps`` is not from 1 to 65,536, a
+            count is negative, all counts are 0, or ``seed`` is not from 0 to 2**63 - 1.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -221,15 +221,16 @@ class StageOneResult:
         Raises:
             DataError: The world lacks a role, or prompts or answers have different
                 lengths.
-            ConfigError: The MLP of ``model`` has ReLU, its width is below the number of
-                tokens, a count is negative, all counts are 0, or ``seed`` is not from 0
-                to 2**63 - 1.
+            ConfigError: The MLP of ``model`` has ReLU, its embedding is Gaussian or
+                narrower than the number of tokens, a count is negative, all counts are
+                0, or ``seed`` is not from 0 to 2**63 - 1.
         """
         built = world.build(seed)
         config = model or OneLayerConfig(mlp="folded")
-        if config.mlp == "relu":
+        if config.mlp == "relu" or config.embedding == "gaussian":
             raise ConfigError(
-                "stage 1 in closed form needs model.mlp = 'linear' or 'folded', got 'relu'"
+                "stage 1 in closed form needs model.mlp = 'linear' or 'folded' and "
+                f"model.embedding = 'orthonormal', got {config.mlp!r} and {config.embedding!r}"
             )
         network, prompts, labels = _start(built, config, seed)
         key_query, value, mlp = _weights(network)

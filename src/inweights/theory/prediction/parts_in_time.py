@@ -119,15 +119,17 @@ def solve_piece(
 
     Args:
         world: The facts.
-        answers: Whether a prompt may have ``several`` right answers, or ``one``.
+        answers: For program (2), whether a prompt may have ``several`` right answers,
+            or ``one``; has no effect on the soft program.
         decay: Weight decay of the soft program (:func:`.solve_soft`), above 0. ``None``
             solves program (2) if it has a solution and no identity has a prompt of
             several tokens; otherwise the decay is 3e-4, or 1e-2 if an identity has such
             a prompt.
         gap: Relative duality gap to certify, at least 1e-7 and below 1.
         iterations: Maximum number of iterations of a solver, at least 1.
-        seconds: Time limit in seconds, at most half of which is spent on program (2);
-            ``None`` for no limit.
+        seconds: Time limit in seconds, at least 0; ``None`` for no limit. Program (2)
+            gets half of it. If it has found no feasible matrix by then, the soft
+            program is solved in the remaining time.
         progress: Called with the number of iterations and the gap; ``None`` disables it.
 
     Returns:
@@ -136,10 +138,11 @@ def solve_piece(
         is ``not certified`` if a limit was reached before the gap.
 
     Raises:
-        DataError: Facts contradict each other and ``answers`` is ``one``, an answer has
-            several tokens, or the arrays would not fit in memory.
-        ConfigError: ``answers`` is unknown, or ``decay``, ``gap``, ``iterations`` or
-            ``seconds`` is out of range.
+        DataError: Program (2) is to be solved with ``answers="one"`` and facts that
+            contradict each other, an answer has several tokens, or the arrays would not
+            fit in memory.
+        ConfigError: ``answers`` is unknown and program (2) is to be solved, or
+            ``decay``, ``gap``, ``iterations`` or ``seconds`` is out of range.
     """
     why = ""
     usual = DECAY

@@ -100,8 +100,9 @@ def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
         labels: Names of the columns that identify the trials, including ``condition``.
 
     Returns:
-        A row per run, ``what`` and ``distribution``, with the columns ``labels``,
-        ``seed``, these two, ``accuracy`` (after training), ``before`` (accuracy before
+        A row per run (values of ``labels`` and a ``seed``), ``what`` and
+        ``distribution``, with the columns that ``labels`` names, ``seed``, these two,
+        ``accuracy`` (after training), ``before`` (accuracy before
         training), ``chance`` (accuracy of guessing) and ``excess`` (accuracy minus
         chance). Accuracies are shares from 0 to 1. ``what`` is the role of the
         questions (``composition``, ``first_hop``, ``second_hop``, ``skip``, ``analogy``

@@ -116,7 +116,11 @@ class Iteration:
 
     @property
     def prices(self) -> sparse.csr_array:
-        """Multipliers of ``S = X W`` divided by the penalty, sparse ``[M, K]`` (``M`` prompts)."""
+        """Lagrange multipliers of ``S = X W`` divided by the penalty, ``[M, K]``.
+
+        A sparse array for ``M`` prompts and ``K`` outputs; ``X`` counts the tokens of
+        prompts, and ``S`` are the projected logits.
+        """
         return prices_of(self.blocks)
 
     def state(self) -> State:

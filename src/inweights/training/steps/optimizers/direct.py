@@ -22,7 +22,12 @@ _KERNELS = "_direct_kernels"
 def stepping_directly(whole_step: Callable[..., Any]) -> Callable[..., None]:
     """Return a method ``step`` that, from its second call on, only calls the optimizer's kernels.
 
-    On devices other than a CPU, every call runs PyTorch's own method.
+    The first call runs ``whole_step`` and then stores the optimizer's parameters,
+    gradients and state. Later calls update the parameters with these same tensors, so
+    gradients must be written in place: after ``zero_grad(set_to_none=True)`` a call
+    would use the old gradients. Hooks before and after a step are still called. The
+    method takes no closure and returns ``None``. On devices other than a CPU, every
+    call runs ``whole_step``.
 
     Args:
         whole_step: The method ``step`` of a ``torch.optim`` class (SGD, Adam or AdamW)
