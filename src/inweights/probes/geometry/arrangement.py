@@ -23,6 +23,7 @@ from inweights.probes.geometry.procrustes import procrustes, procrustes_align
 from inweights.probes.geometry.vectors import once_each, placed, random_blocks
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
+from inweights.support.decompositions import svd
 from inweights.support.extras import optional
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Floats
@@ -149,7 +150,7 @@ def _leading(points: Floats, dimensions: int) -> Floats:
     centred = points - points.mean(0)
     if not dimensions:
         return centred
-    left, size, _ = np.linalg.svd(centred, full_matrices=False)
+    left, size, _ = svd(centred, full_matrices=False)
     placed: Floats = (left * size)[:, :dimensions]
     return placed
 

@@ -23,6 +23,7 @@ from inweights.probes.geometry.vectors import (
 )
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
+from inweights.support.decompositions import svd
 from inweights.theory.geometric_memory.spectral import EXACT
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Worlds
@@ -206,7 +207,7 @@ def _middle(model: Model) -> Floats:
 def _geometric(vectors: Floats, w: Floats, bias: Floats, rows: slice | Ids) -> Floats:
     """Return the logits ``(E W̃ᵀ + b) Eᵀ`` of the purely geometric model, ``[K, S, N]``."""
     # [K, min(N, D), D], rows v_i.
-    right = np.linalg.svd(vectors, full_matrices=False)[2]
+    right = svd(vectors, full_matrices=False)[2]
     scale = np.einsum("kid,kde,kie->ki", right, w, right, optimize=True)
     middle = (
         vectors[:, rows] @ np.swapaxes(right, 1, 2) * scale[:, None]
@@ -221,7 +222,7 @@ def _associative(vectors: Floats, chosen: _Rows) -> Floats:
     u_i / σ_i²``, so that ``E W̃ᵀ Eᵀ = Σ_i (u_iᵀ A u_i) u_i u_iᵀ``; no array ``[K, D,
     D]`` is needed.
     """
-    left = np.linalg.svd(vectors, full_matrices=False)[0]
+    left = svd(vectors, full_matrices=False)[0]
     # The adjacency of a large graph would not fit: its quadratic form is summed over
     # edges.
     if isinstance(chosen.nodes, slice):

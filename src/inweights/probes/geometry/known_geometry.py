@@ -13,6 +13,7 @@ import polars as pl
 from inweights.probes.geometry.pairs import spearman
 from inweights.probes.geometry.vectors import cosine_matrix
 from inweights.seeds import EVALUATION, Streams
+from inweights.support.decompositions import svd
 from inweights.theory.geometric_memory import spectral
 from inweights.theory.geometric_memory.storage import incidence_storage, shifted_storage
 from inweights.worlds.arrays import Floats
@@ -116,7 +117,7 @@ def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     rows = []
     for name, vectors in made.items():
         centred = vectors - vectors.mean(0)
-        components = centred @ np.linalg.svd(centred, full_matrices=False)[2][:3].T
+        components = centred @ svd(centred, full_matrices=False)[2][:3].T
         distances = np.linalg.norm(components[:, None] - components, axis=-1)
         cosine = cosine_matrix(vectors)
         length = np.linalg.norm(ordered.T @ vectors, axis=1)

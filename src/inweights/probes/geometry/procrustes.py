@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from inweights.errors import DataError
+from inweights.support.decompositions import svd
 from inweights.worlds.arrays import Float, Floats
 
 
@@ -103,6 +104,6 @@ def align(frames: Float[Floats, "K N 3"]) -> Float[Floats, "K N 3"]:
     """
     out = frames.copy()
     for k in range(len(out) - 2, -1, -1):
-        left, _, right = np.linalg.svd(out[k].T @ out[k + 1])
+        left, _, right = svd(out[k].T @ out[k + 1])
         out[k] = out[k] @ (left @ right)
     return out

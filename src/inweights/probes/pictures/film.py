@@ -29,6 +29,7 @@ from inweights.probes.geometry.vectors import cosine_matrix, placed
 from inweights.probes.needs import holds
 from inweights.probes.pictures.frames import in_space, moments, positions
 from inweights.seeds import EVALUATION, Streams
+from inweights.support.decompositions import eigh
 from inweights.theory.geometric_memory import spectral
 from inweights.theory.geometric_memory.bands import Bands
 from inweights.theory.geometric_memory.detail import DRAWN, Detail
@@ -223,7 +224,7 @@ def _render_large(
             )
         vectors = flat.reshape(count, -1)
         centred = vectors - vectors.mean(0)
-        values, turn = np.linalg.eigh(centred.T @ centred)
+        values, turn = eigh(centred.T @ centred)
         place = in_space(centred @ turn[:, ::-1][:, :3])
         total = values.sum()
         cosines = cosine_matrix(vectors[shown])[np.tril_indices(len(shown), -1)]

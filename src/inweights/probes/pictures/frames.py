@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from inweights.support.decompositions import eigh
 from inweights.worlds.arrays import Float, Floats
 
 
@@ -61,7 +62,7 @@ def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
         ((4, 3), 1.0)
     """
     centred = gram - gram.mean(0) - gram.mean(1)[:, None] + gram.mean()
-    values, vectors = np.linalg.eigh((centred + centred.T) / 2)
+    values, vectors = eigh((centred + centred.T) / 2)
     # Largest first; rounding leaves tiny negative eigenvalues where the rank is less
     # than the number of nodes.
     values = np.maximum(values[::-1], 0.0)

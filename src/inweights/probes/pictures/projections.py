@@ -22,6 +22,7 @@ from inweights.probes.alignment import bridge_pairs
 from inweights.probes.needs import holds
 from inweights.probes.states import last_states
 from inweights.seeds import EVALUATION, Streams
+from inweights.support.decompositions import svd
 from inweights.support.extras import optional
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Floats
@@ -69,7 +70,7 @@ def project(
     scaled = np.asarray(points, dtype=np.float64)
     scaled = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-12)
     if method == "pca":
-        left, values, axes = np.linalg.svd(scaled - scaled.mean(0), full_matrices=False)
+        left, values, axes = svd(scaled - scaled.mean(0), full_matrices=False)
         # The largest entry of each axis is positive.
         signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(1)])
         where = np.pad(left * values * signs, ((0, 0), (0, 2)))[:, :2]
@@ -212,7 +213,7 @@ def align_frames(
             where = where - where.mean(0)
             where = where / max(float(np.sqrt((where**2).sum(1).mean())), 1e-12)
             if previous is not None:
-                left, _, right = np.linalg.svd(where.T @ previous)
+                left, _, right = svd(where.T @ previous)
                 where = where @ (left @ right)
             previous = where
             aligned.append(frame.with_columns(x=where[:, 0], y=where[:, 1]))

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError
+from inweights.support.decompositions import eigh
 from inweights.theory.geometric_memory.node2vec import (
     Trajectory,
     coefficients,
@@ -137,7 +138,7 @@ def propositions(
     ):
         c = coefficients(v, a)
         s = probabilities(v)
-        values, vectors = np.linalg.eigh(c)
+        values, vectors = eigh(c)
         order = np.argsort(-values)
         near = np.sort(np.abs(values[order[:vanish]])), np.abs(values[order[vanish:]])
         cosine = np.linalg.svd(

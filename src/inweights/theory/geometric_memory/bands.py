@@ -19,6 +19,7 @@ import numpy as np
 
 from inweights.errors import DataError
 from inweights.seeds import EVALUATION, Streams
+from inweights.support.decompositions import eigh
 from inweights.theory.geometric_memory.spectral import Operator, sparse_operator
 from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.world import Ids
@@ -208,7 +209,7 @@ def _ends(matrix: Any) -> tuple[Floats, tuple[float, float]]:
     if count == 1:
         return np.ones(1), (np.inf, -np.inf)
     if count <= 400:
-        values, vectors = np.linalg.eigh(matrix.toarray())
+        values, vectors = eigh(matrix.toarray())
         return vectors[:, -1], (float(values[0]), float(values[-2]))
     from scipy.sparse.linalg import eigsh
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from inweights.errors import DataError
+from inweights.support.decompositions import eigh, svd
 from inweights.worlds.arrays import Float, Floats
 
 
@@ -56,10 +57,10 @@ def grown_vectors(
         )
     drive = a - a.sum(1, keepdims=True) / (classes or len(a))
     if tied:
-        values, basis = np.linalg.eigh((drive + drive.T) / 2)
+        values, basis = eigh((drive + drive.T) / 2)
         grown = np.exp(time * values / np.abs(values).max())
     else:
-        basis, values, _ = np.linalg.svd(drive)
+        basis, values, _ = svd(drive)
         grown = np.sqrt(np.cosh(2 * time * values / values.max()))
     vectors: Floats = basis * grown
     return vectors

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from inweights.support.decompositions import eigh
 from inweights.theory.geometric_memory import spectral
 from inweights.theory.geometric_memory.bands import Bands
 from inweights.theory.geometric_memory.detail import Detail
@@ -96,7 +97,7 @@ def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
     # Components are drawn a little nearer than the widest of them is wide.
     d = np.where(np.isfinite(hops), hops, max(2.0, 0.75 * widest))
     centre = np.eye(n) - 1 / n
-    values, vectors = np.linalg.eigh(-0.5 * centre @ d**2 @ centre)
+    values, vectors = eigh(-0.5 * centre @ d**2 @ centre)
     where = np.zeros((n, 2))
     take = min(2, n)
     sizes = np.sqrt(np.maximum(values[::-1][:take], 0))

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from inweights.errors import DataError, check_names
+from inweights.support.decompositions import eigh
 from inweights.support.limits import check_memory
 from inweights.theory.geometric_memory.graph import (
     adjacency,
@@ -275,7 +276,7 @@ def eigenspaces(
     for label in np.unique(component):
         nodes = np.flatnonzero(component == label)
         span = slice(start, start + len(nodes))
-        found, basis = np.linalg.eigh(symmetric[np.ix_(nodes, nodes)])
+        found, basis = eigh(symmetric[np.ix_(nodes, nodes)])
         values[span] = found[::-1]
         vectors[nodes, span] = basis[:, ::-1]
         null[start] = True

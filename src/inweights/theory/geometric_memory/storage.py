@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inweights.errors import DataError
+from inweights.support.decompositions import eigh
 from inweights.theory.geometric_memory.complexity import (
     Complexity,
     bit_complexity,
@@ -192,7 +193,7 @@ def shifted_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
         ((4, 1), [1.0, 1.0, 1.0, 1.0])
     """
     _refuse_directed(a)
-    values, vectors = np.linalg.eigh(a)
+    values, vectors = eigh(a)
     raised = values - values[0]
     kept = raised > 1e-9 * max(1.0, float(raised[-1]))
     scaled: Floats = vectors[:, kept] * np.sqrt(raised[kept])

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from inweights.config import check_size
+from inweights.support.decompositions import svd
 from inweights.theory.identity_bridge.proof_kkt import check_rows
 from inweights.theory.programs.nuclear_norm import solve
 from inweights.theory.programs.program import Program
@@ -68,7 +69,7 @@ def certificate(n: int, identity: bool) -> pl.DataFrame:
     others = np.ones_like(slack, dtype=bool)
     others[prompts, answers] = False
     g = x.T @ known.dual()
-    _, singular, turned = np.linalg.svd(g)
+    _, singular, turned = svd(g)
     is_one = singular > 1 - 1e-9
     v = turned[: len(singular)][is_one].T  # basis of the space where G keeps lengths
     tight_margins = _tight_margins(x @ g @ v, v, answers, multipliers > 0)

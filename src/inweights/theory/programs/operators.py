@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from inweights.support.decompositions import eigh
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Float, Floats
 
@@ -44,7 +45,7 @@ def shrink(
     if matrix.shape[0] < matrix.shape[1]:
         turned, values = shrink(matrix.T, threshold)
         return turned.T, values
-    squares, vectors = np.linalg.eigh(matrix.T @ matrix)
+    squares, vectors = eigh(matrix.T @ matrix)
     values = np.sqrt(np.maximum(squares, 0.0))
     kept = values > threshold
     vectors = vectors[:, kept]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inweights.support.decompositions import svd
 from inweights.theory.programs.operators import operator_norm
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Floats
@@ -139,7 +140,7 @@ class Problem:
         """
         _, even = self.entropy(np.zeros(self.shares.shape))
         downhill = -(self.turned @ self.slope(even))
-        left, values, right = np.linalg.svd(downhill, full_matrices=False)
+        left, values, right = svd(downhill, full_matrices=False)
         # Zero is the optimum where no direction falls faster than the norm rises.
         if values[0] <= self.decay:
             return np.zeros((sum(self.shape), 0))
@@ -156,7 +157,7 @@ class Problem:
         Returns:
             ``[P + K, F]`` (``F`` factors).
         """
-        left, values, right = np.linalg.svd(templates, full_matrices=False)
+        left, values, right = svd(templates, full_matrices=False)
         kept = values > WEAK * values[0]
         root = np.sqrt(values[kept])
         return np.concatenate([left[:, kept] * root, right[kept].T * root])
@@ -207,7 +208,7 @@ class Problem:
             A new array with the given columns followed by the additional ones; ``None``
             if no direction lowers the objective.
         """
-        left, values, right = np.linalg.svd(-point.slope, full_matrices=False)
+        left, values, right = svd(-point.slope, full_matrices=False)
         promising = values > self.decay * (1 + 1e-9)
         if not promising.any():
             return None

@@ -8,6 +8,7 @@ import torch
 
 from inweights.models.configs import EmbMLPConfig
 from inweights.models.emb_mlp import EmbMLP
+from inweights.support.decompositions import svd
 from inweights.theory.programs.nuclear_norm import Solution
 
 
@@ -39,7 +40,7 @@ def to_model(solution: Solution) -> EmbMLP:
         torch.Size([1, 11, 6])
     """
     world = solution.program.world
-    u, s, v = np.linalg.svd(solution.templates, full_matrices=False)
+    u, s, v = svd(solution.templates, full_matrices=False)
     model = EmbMLP(
         EmbMLPConfig(width=len(s)),
         vocabulary=len(world.vocabulary),

@@ -192,9 +192,11 @@ class Iteration:
 
 def _gram_vectors(matrix: Floats) -> tuple[Floats, Floats]:
     """Return singular values in ascending order, and right singular vectors ``[K, K]``."""
-    squares, vectors = linalg.eigh(
-        matrix.T @ matrix, driver="evd", overwrite_a=True, check_finite=False
-    )
+    gram = matrix.T @ matrix
+    try:
+        squares, vectors = linalg.eigh(gram, driver="evd", check_finite=False)
+    except linalg.LinAlgError:  # divide and conquer did not converge
+        squares, vectors = linalg.eigh(gram, driver="ev")
     return np.sqrt(np.maximum(squares, 0.0)), vectors
 
 
@@ -204,14 +206,13 @@ def _gram_vectors_above(matrix: Floats, threshold: float) -> tuple[Floats, Float
     Inverse iteration may fail for values that are nearly equal; then all values are
     returned.
     """
-    gram = matrix.T @ matrix
     above = float(threshold) ** 2, np.inf
     try:
         squares, vectors = linalg.eigh(
-            gram, subset_by_value=above, driver="evr", check_finite=False
+            matrix.T @ matrix, subset_by_value=above, driver="evr", check_finite=False
         )
     except linalg.LinAlgError:
-        squares, vectors = linalg.eigh(gram, driver="evd", check_finite=False)
+        return _gram_vectors(matrix)
     return np.sqrt(np.maximum(squares, 0.0)), vectors
 
 
