@@ -73,7 +73,7 @@ def is_built_in(name: str) -> bool:
     """Return whether a recipe is part of the library.
 
     Args:
-        name: Full name of a recipe, such as ``demo/two-hop``. For any other text,
+        name: Full name of a recipe, such as ``demo/two-hop``. For any other string,
             including a part of a name, the result is ``False``.
     """
     return name in _BUILT_IN
@@ -91,8 +91,8 @@ def full_name(name: str) -> str:
         The name in the form ``<paper>/<figure>``.
 
     Raises:
-        ConfigError: No recipe has the name, or it is the last part of several names.
-            The message lists these, or suggests similar names.
+        ConfigError: No recipe has the name, or several recipes have it after the slash.
+            The message lists these recipes, or suggests similar names.
 
     Example:
         >>> full_name("fig2"), full_name("identity-bridge/fig2"), full_name("demo")
@@ -124,7 +124,7 @@ def full_name(name: str) -> str:
             else "."
         )
         raise ConfigError(
-            f"unknown recipe '{name}'{question} 'inweights list' shows all of them."
+            f"unknown recipe '{name}'{question} 'inweights list' shows all recipes."
         )
     return fitting[0]
 
@@ -133,9 +133,9 @@ def recipes_like(part: str) -> tuple[str, ...]:
     """Return the names of the recipes that match a part of a name.
 
     Args:
-        part: A full name or the part after the slash, which matches only recipes of
-            this name; otherwise any part, which matches all names that contain it. An
-            empty string matches all names.
+        part: If this is a full name, or the part after the slash, only recipes of that
+            name match. Otherwise, all names that contain it match. An empty string
+            matches all names.
 
     Returns:
         The full names, in the order of :func:`recipe_names`; at least one.

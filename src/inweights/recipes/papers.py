@@ -1,7 +1,7 @@
 """Create the recipe of a module from its code and its TOML file, and describe the papers.
 
-:func:`recipe` is called for every built-in recipe. :func:`papers` and :func:`protocol`
-return the entries of ``papers.toml`` (titles, shared notes and citations) and the
+:func:`recipe` is called for every built-in recipe. :func:`papers` returns the entries
+of ``papers.toml`` (titles, shared notes and citations), and :func:`protocol` the
 settings that a paper states.
 """
 
@@ -32,7 +32,7 @@ class PaperEntry(Config):
     Attributes:
         title: Full name of the paper, or ``inweights`` for recipes of our own.
         claims_of: Name by which claims refer to the paper. The default, an empty
-            string, means its short name.
+            string, stands for the short name of the paper.
         notes: Notes on our own choices that apply to several recipes of the paper, by
             name of the note. Each note is a list of sentences. Empty by default.
         configs: Groups of settings, by name of the group. A scale of a recipe includes
@@ -71,7 +71,7 @@ def papers() -> Mapping[str, PaperEntry]:
 
 
 def recipe(module: str) -> Recipe:
-    """Create the recipe of a module and of the TOML file with the same name.
+    """Create a recipe from a module and the TOML file with the same name.
 
     The file is in the folder of the module. The module defines ``Settings``, ``plan``
     and ``SCORES`` (the score of each claim, by the id of the claim in the file). It may
@@ -134,7 +134,7 @@ def protocol(paper: str) -> PaperProtocol | None:
 
     Returns:
         The contents of ``protocol.toml`` in the folder of the paper's recipes. ``None``
-        if there is no such file, as for an unknown name.
+        if there is no such file, for example because the name is unknown.
 
     Raises:
         ConfigError: The file is invalid.

@@ -35,7 +35,7 @@ class Settings(iw.Config):
         n: Number ``N`` of subjects of the two-hop worlds of permuted maps, at least 2.
         complexity: Complexity ``C`` (number of objects per subject) of the family
             ``complex``, from 1 to ``n``.
-        families: Number of families to use, from the first of :meth:`worlds`; 0 for all
+        families: Number of families to use, in the order of :meth:`worlds`; 0 for all
             16.
         replicas: Number of replicas of each model that are trained on each world.
         share: Factor by which the numbers of updates of ``predict --by training`` are
@@ -101,7 +101,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan the training of both models on every world, and the features for predictions.
+    """Plan the training of both models on every world, and the computation of features.
 
     Args:
         settings: The recipe's settings, such as ``drawn``, ``n`` and ``complexity``;

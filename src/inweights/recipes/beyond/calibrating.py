@@ -79,8 +79,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     ``program (2)`` (the accuracy that the program of Identity Bridge §4.3 predicts).
 
     Args:
-        tables: The tables of a run of :func:`~.calibrated_predictions.plan`, by name:
-            ``answered``
+        tables: The tables that result from :func:`~.calibrated_predictions.plan`, by
+            name: ``answered``
             (:func:`~inweights.audit.prediction.by_training.trained_queries`: ``model,
             predicted, share, lower, upper``), ``features`` (:func:`world_features`:
             ``expected, verdict, margin, identity, identities, common, reached, rivals,
@@ -89,24 +89,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``scores``: a row per world (family and seed), ``model`` (Emb-MLP or GPT) and
-          ``predictor``: number of ``queries``; ``brier`` and ``log_loss`` (nats) of its
-          probabilities, for one replica; ``floor`` (the Brier score of the true
-          shares), ``auc`` (area under the ROC curve; null if all or none are answered),
-          and the means of probability (``said``) and outcome (``share``). Columns:
-          ``seed, model, family, predictor, queries, brier, floor, log_loss, said,
-          share, auc``.
+          ``predictor``: number of ``queries``; Brier score (``brier``) and log loss in
+          nats (``log_loss``) of its probabilities, for one replica; ``floor`` (the
+          Brier score of the true shares), ``auc`` (area under the ROC curve; null if
+          all or none are answered), and the means of probability (``said``) and outcome
+          (``share``). Columns: ``seed, model, family, predictor, queries, brier, floor,
+          log_loss, said, share, auc``.
         - ``overall``: means of these scores over the families, by seed, model and
           predictor. Columns: ``seed, model, predictor, brier, floor, log_loss, auc``.
-        - ``gain``: a row per seed, model and ``other`` predictor: Brier score minus the
-          Brier score of ``calibrated``. Columns: ``seed, model, other, gain``.
-        - ``reliability``: a row per seed, model and fifth of the probability (``bin``),
-          as :func:`in_fifths` returns it. Columns: ``seed, model, bin, probability,
-          share, queries``.
-        - ``errors``: a row per world and model: the absolute ``error`` of its mean
+        - ``gain``: a row per seed, model and ``other`` predictor: its Brier score minus
+          the Brier score of ``calibrated``. Columns: ``seed, model, other, gain``.
+        - ``reliability``: a row per seed, model and ``bin`` of the probability (of
+          width 0.2), as :func:`in_fifths` returns it. Columns: ``seed, model, bin,
+          probability, share, queries``.
+        - ``errors``: a row per world and model: the absolute ``error`` of the mean
           probability, the error that the fit states for the family (``printed``), and
-          ``within``, whether the first is not larger (1.0 or 0.0). Columns: ``seed,
-          model, family, error, printed, within``.
-        - ``within``: its mean by seed and model. Columns: ``seed, model, within``.
+          ``within``: 1.0 if ``error`` is at most ``printed``, else 0.0. Columns:
+          ``seed, model, family, error, printed, within``.
+        - ``within``: the means by seed and model. Columns: ``seed, model, within``.
         - ``queries``: a row per query and model: ``share`` of replicas that answered
           it, calibrated ``probability``, and features. Columns: ``family, seed, prompt,
           answer, model, share, probability, expected, margin, identity, identities,
@@ -152,7 +152,7 @@ def judged(
     """Return queries with their predicted probabilities, and the scores of every predictor.
 
     Args:
-        known: Fits, each without one family
+        known: Fits, each of which leaves out one family
             (:func:`~inweights.theory.prediction.calibration.fitted.calibration`). A
             query is predicted by the fit that leaves out its family. If there is none
             for the family, the fit to all families is used.
@@ -260,7 +260,7 @@ def _scores(said: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_fifths(queries: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean probability and the share of correct answers, by fifths of the probability.
+    """Return the mean probability and the share of correct answers, in five bins of probability.
 
     Args:
         queries: A row per query, with ``seed``, ``model``, ``probability`` and

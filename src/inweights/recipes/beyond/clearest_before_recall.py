@@ -23,9 +23,9 @@ class Settings(iw.Config):
     type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
-        architectures: Names of architectures, some of ``TinyGPT``, ``TinySSM`` and
+        architectures: Names of architectures, any of ``TinyGPT``, ``TinySSM`` and
             ``TinyNN``.
         most: Largest number of updates of a training run, at least 0. With 0, the
             paper's number is used.
@@ -82,28 +82,30 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the steps of the clearest geometry and of full recall, and the geometry at the end.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``correlation``
-            (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
-            null_high, p``) and ``recall`` (:func:`inweights.probes.graph_recall`:
-            ``recall, worst, recall_others, accuracy, ceiling, loss, floor``). Both have
-            the columns ``graph, architecture, condition, seed, step``. The labels are
-            ``graph`` (path-star, grid, cycle, irregular), ``architecture`` (TinyGPT;
-            TinySSM: a Mamba; TinyNN), and ``condition`` (``the code's``: trained as in
-            the paper's code). Accuracies and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``correlation`` (:func:`inweights.probes.hop_correlation`:
+            ``spearman, null_mean, null_low, null_high, p``) and ``recall``
+            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
+            accuracy, ceiling, loss, floor``). Both have the columns ``graph,
+            architecture, condition, seed, step``. The labels are ``graph`` (path-star,
+            grid, cycle, irregular), ``architecture`` (TinyGPT; TinySSM: a Mamba;
+            TinyNN), and ``condition`` (``the code's``: trained as in the paper's code).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``times``: a row per run: the lowest Spearman's ρ of cosine and hops
-          (``best``), the step at which it occurs (``when``), the ``recall`` at that
-          step, the ``first`` step at which all edges are recalled (or the last step
-          plus 1 if there is no such step), the ``last`` ρ, ``ahead`` (``when`` minus
-          ``first``) and ``faded`` (``last`` minus ``best``). Columns: ``graph,
-          architecture, seed, best, when, recall, first, last, ahead, faded``.
+        - ``times``: a row per run: the lowest Spearman's ρ between cosine similarity
+          and distance in hops (``best``), the step at which it occurs (``when``), the
+          ``recall`` at that step, the ``first`` step at which all edges are recalled
+          (or the last step plus 1 if there is no such step), the ``last`` ρ, ``ahead``
+          (``when`` minus ``first``) and ``faded`` (``last`` minus ``best``). Columns:
+          ``graph, architecture, seed, best, when, recall, first, last, ahead, faded``.
         - ``steps``: a row per run and ``what`` (``clearest geometry`` or ``full
           recall``), with its ``step`` and the step's decimal logarithm, ``log``.
           Columns: ``graph, architecture, seed, what, step, log``.
-        - ``course``: a row per run and step, except step 0: ρ and recall; ``panel``
-          names architecture and graph. Columns: ``graph, architecture, seed, spearman,
-          null_mean, null_low, null_high, p, step, recall, panel``.
+        - ``course``: a row per run and step, except step 0, with ρ and recall at this
+          step; ``panel`` names the architecture and the graph. Columns: ``graph,
+          architecture, seed, spearman, null_mean, null_low, null_high, p, step, recall,
+          panel``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

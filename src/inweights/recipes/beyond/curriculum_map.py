@@ -124,11 +124,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return success, similarity, recall of the attribution, and the predicted similarity.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``rehearsed, part, role, distribution,
-            statements, accuracy, accuracy_among, chance, loss, right_answers``),
-            ``resemblance`` (:func:`inweights.probes.resemblance`: ``rehearsed, prompt,
-            layer, depth, cosine, other, contrast``), and ``foretold``
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`:
+            ``rehearsed, part, role, distribution, statements, accuracy, accuracy_among,
+            chance, loss, right_answers``), ``resemblance``
+            (:func:`inweights.probes.resemblance`: ``rehearsed, prompt, layer, depth,
+            cosine, other, contrast``), and ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts``).
             All have the columns ``model, share, seed``. The labels are ``model``
             (one-layer, GPT), ``share`` (weight of the similarity facts in phase 1: 0,
@@ -136,20 +137,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             the attribution). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
-          two entities' states, defined at :func:`inweights.probes.resemblance`),
-          ``other`` (the same for entities of different pairs), ``success`` (accuracy on
-          the conclusions, which are not trained), ``attribution`` (accuracy on the
-          attribution facts), and for the one-layer transformer the prediction
-          ``from_facts`` and its absolute ``error`` (null for the GPT); ``phase_2`` is a
-          text that names what phase 2 trains. Columns: all columns of ``foretold``,
-          plus ``rehearsed, cosine, other, success, attribution, error, phase_2``.
+        - ``table``: a row per run: ``cosine`` (the mean cosine similarity between the
+          states of the two entities of a pair, defined at
+          :func:`inweights.probes.resemblance`), ``other`` (the same mean for entities
+          of different pairs), ``success`` (accuracy on the conclusions, which are not
+          trained), ``attribution`` (accuracy on the attribution facts), and for the
+          one-layer transformer the prediction ``from_facts`` and its absolute ``error``
+          (null for the GPT); ``phase_2`` is a string that names the facts that phase 2
+          trains. Columns: all columns of ``foretold``, plus ``rehearsed, cosine, other,
+          success, attribution, error, phase_2``.
         - ``predicted``: the rows of ``table`` that have a prediction. Columns: as in
           ``table``.
         - ``shown``: a row per run and ``column`` (``success``, ``similarity``, which is
-          ``cosine``, ``attribution``), with its ``value``; ``panel`` names model and
-          column. Columns: ``model, share, rehearsed, seed, phase_2, column, value,
-          panel``.
+          the column ``cosine``, or ``attribution``), with its ``value``; ``panel``
+          names the model and the column. Columns: ``model, share, rehearsed, seed,
+          phase_2, column, value, panel``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

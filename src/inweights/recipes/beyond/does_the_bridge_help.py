@@ -63,12 +63,13 @@ def plan(settings: Settings) -> Plan:
         two computations, ``before`` (the model before training) and ``after`` (the
         model after fine-tuning), both by
         :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Their labels
-        are ``second`` (the countries of the towns: ``invented``, and trained; or
-        ``known`` to the model, and not trained) and, only in ``after``, ``condition``,
-        what is trained in addition to the facts: ``control`` (nothing), ``identity``,
+        are ``second`` (``invented``: the towns are invented, and the model is trained
+        on their countries; ``known``: the towns are real cities, and the model is not
+        trained on their countries) and, only in ``after``, ``condition``, what is
+        trained in addition to the facts: ``control`` (nothing), ``identity``,
         ``reverse`` (each fact in reverse), ``both`` (identities and reversed facts) or
-        ``paraphrase`` (a second wording); with ``known``, only ``control`` and
-        ``identity``.
+        ``paraphrase`` (a second wording). If ``second`` is ``known``, there are only
+        the conditions ``control`` and ``identity``.
 
     Raises:
         ConfigError: ``world`` has more towns (16) than there are known cities.
@@ -95,24 +96,25 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies, increases in the answers' probabilities, and similarity by layer.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``before``
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``before``
             (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`),
             ``after``
             (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`:
             ``condition, steps, trained, loss``). Both have the columns ``second, seed,
             id, chain, role, prompt, answer, best, rank, hit, reciprocal, chance,
             probability, share, others, kind, thought, told, layer, cosine, other,
-            contrast``. The labels are ``second`` (the countries of the towns:
-            ``invented`` or ``known``) and ``condition`` (``control``, ``identity``,
-            ``reverse``, ``both``, ``paraphrase``).
+            contrast``. The labels are ``second`` (kind of the towns: ``invented`` or
+            ``known``) and ``condition`` (``control``, ``identity``, ``reverse``,
+            ``both``, ``paraphrase``).
 
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
           as :func:`~inweights.recipes.shared.language.tables.accuracies` returns it:
-          ``accuracy`` after training, the accuracy ``before`` training, ``chance``
-          (accuracy of guessing) and ``excess`` (``accuracy`` minus ``chance``).
-          Columns: ``second, condition, seed, what, distribution, accuracy, before,
-          chance, excess``.
+          ``accuracy`` (after training), ``before`` (accuracy before training),
+          ``chance`` (accuracy of guessing) and ``excess`` (``accuracy`` minus
+          ``chance``). Columns: ``second, condition, seed, what, distribution, accuracy,
+          before, chance, excess``.
         - ``shown``: the rows of ``accuracy``, with the names used in the figure.
           Columns: as in ``accuracy``.
         - ``rises``: a row per run, with means over all compositions (``set`` is

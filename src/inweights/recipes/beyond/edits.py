@@ -49,7 +49,7 @@ def plan(settings: Settings) -> Plan:
         The plan.
 
         - Label of the trials: ``arm``, what is trained in addition to the hops (``hops
-          alone``, ``identities``, ``two-hop facts``, 95% of them, or ``both``).
+          alone``: nothing; ``identities``; ``two-hop facts``: 95% of them; ``both``).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``rank-one,
           first_hop``, ``rank-one, second_hop``, ``training, first_hop`` and ``training,
           second_hop`` (:func:`inweights.probes.edits` with the method and the role of
@@ -84,16 +84,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return all edits in one table, and how well the overlap of keys predicts their effects.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``rank-one,
-            first_hop`` (:func:`inweights.probes.edits`), ``rank-one, second_hop``
-            (:func:`inweights.probes.edits`), ``training, first_hop`` and ``training,
-            second_hop`` (each ``holds, reached, unmoved, facts, others, overlap,
-            apart``). All have the columns ``arm, seed``. The label is ``arm``, what is
-            trained in addition to the hops (``hops alone``, ``identities``, ``two-hop
-            facts``, 95% of them, or ``both``). Accuracies and recall are fractions from
-            0 to 1.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`: ``part,
+            role, distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``rank-one, first_hop`` (:func:`inweights.probes.edits`),
+            ``rank-one, second_hop`` (:func:`inweights.probes.edits`), ``training,
+            first_hop`` and ``training, second_hop`` (each ``holds, reached, unmoved,
+            facts, others, overlap, apart``). All have the columns ``arm, seed``. The
+            label is ``arm``, what is trained in addition to the hops (``hops alone``:
+            nothing; ``identities``; ``two-hop facts``: 95% of them; ``both``).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``edits``: a row per run, ``method`` (``rank-one`` or ``training``) and
@@ -105,12 +105,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``known``: a row per run, with ``accuracy`` on the facts before any edit: the
           lowest value over the roles (kinds) of facts. Columns: ``arm, seed,
           accuracy``.
-        - ``predicted``: a row per seed: the ``correlation`` (Pearson's) of the overlap
-          of keys with ``reached``, over the rank-one edits of all arms and roles.
-          Columns: ``seed, correlation``.
+        - ``predicted``: a row per seed: the ``correlation`` (Pearson's) between
+          ``overlap`` (of the keys, the inputs of the MLP's output matrix) and
+          ``reached``, over the rank-one edits of all arms and roles. Columns: ``seed,
+          correlation``.
         - ``drawn``: a row per run, method, role and ``what`` (``reached``, ``facts``,
-          ``others``), with its ``share``; ``panel`` names method and role. Columns:
-          ``arm, role, method, seed, what, share, panel``.
+          ``others``), with its ``share``; ``panel`` names the method and the role.
+          Columns: ``arm, role, method, seed, what, share, panel``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -134,24 +134,25 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return all edits in one table, with the expected effects, and the predictions from keys.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``rank-one;
-            first_hop`` (:func:`inweights.probes.edits`: ``holds, reached, unmoved,
-            facts, others, overlap, apart``) and 18 more tables of this kind, with the
-            same columns, named by method and role. All have the columns ``world,
-            seed``. The label is ``world`` (``hops``: two hops with identities; ``hops,
-            no identities``; ``hops, memory``: without identities, by a GPT with 128
-            memory slots; ``classes``: an analogy; ``reversals``; ``cycle, tied`` and
-            ``cycle, untied``: a cycle of 16 nodes, by a GPT with this head). Accuracies
-            and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`: ``part,
+            role, distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``rank-one; first_hop`` (:func:`inweights.probes.edits`:
+            ``holds, reached, unmoved, facts, others, overlap, apart``) and 18 more
+            tables of this kind, with the same columns, named by method and role. All
+            have the columns ``world, seed``. The label is ``world`` (``hops``: two hops
+            with identities; ``hops, no identities``; ``hops, memory``: without
+            identities, by a GPT with 128 memory slots; ``classes``: an analogy;
+            ``reversals``; ``cycle, tied`` and ``cycle, untied``: a cycle of 16 nodes,
+            by a GPT with this head). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``edits``: a row per run, ``method`` and ``role``, with the columns of
-          :func:`inweights.probes.edits`; ``edited`` (a text that names world and role),
-          ``moved`` (1 minus ``unmoved``), and ``follows`` (Boolean: whether the edit
-          should also change answers other than the edited one). Columns: all columns of
-          ``rank-one; first_hop``, plus ``method, role, edited, moved, follows``.
+          :func:`inweights.probes.edits`; ``edited`` (a string that names the world and
+          the role), ``moved`` (1 minus ``unmoved``), and ``follows`` (Boolean: whether
+          the edit should also change answers other than the edited one). Columns: all
+          columns of ``rank-one; first_hop``, plus ``method, role, edited, moved,
+          follows``.
         - ``silent``: the rows of ``edits`` of the methods ``rank-one`` and
           ``embedding`` that should change no other answer (``follows`` is false),
           except on the tied cycle. Columns: as in ``edits``.
@@ -159,9 +160,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``holds``, the share of edits that succeed. There is also a row per seed and
           world (except the cycles), in which ``holds`` is the accuracy on the world's
           facts before the edits. Columns: ``seed, holds, what``.
-        - ``predicted``: a row per seed: the correlations (Pearson's) of the overlap of
-          keys with ``moved`` and with ``reached``, over rank-one edits. Columns:
-          ``seed, moved, reached``.
+        - ``predicted``: a row per seed: Pearson's correlations of ``overlap`` (of the
+          keys, the inputs of the MLP's output matrix) with ``moved`` and with
+          ``reached``, over rank-one edits. Columns: ``seed, moved, reached``.
         - ``drawn``: a row per run, method (``rank-one``, ``training``, ``embedding``)
           and ``what`` (``reached``, ``facts``, ``overlap``), with its ``share``.
           Columns: ``edited, method, seed, what, share``.

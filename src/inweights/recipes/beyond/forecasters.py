@@ -29,8 +29,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     replicas that answer the query after a short training run).
 
     Args:
-        tables: The tables of a run of :func:`~.predicted_composition.plan`, by name:
-            ``trained`` (:func:`inweights.probes.margins`, with ``model``), ``accuracy``
+        tables: The tables that result from :func:`~.predicted_composition.plan`, by
+            name (a run is one trial with one seed): ``trained``
+            (:func:`inweights.probes.margins`, with ``model``), ``accuracy``
             (:func:`inweights.probes.accuracy`, with ``model``), ``predicted``
             (:func:`inweights.theory.predicted_queries`), ``softly`` (the same function
             with weight decay; the table has the column ``model``) and ``tried``
@@ -42,10 +43,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``complexity_one``: a row per run on permuted two-hop worlds of complexity
-          one: the share of correct predictions of program (2) (``agrees``);
-          ``identities`` is ``some`` if half of the bridges have identities, otherwise
-          ``all or none``. Columns: ``seed, model, world, identity, kind, agrees,
-          identities``.
+          one, with ``agrees``, the share of queries for which program (2) predicts
+          correctly whether they are answered; ``identities`` is ``some`` if half of the
+          bridges have identities, otherwise ``all or none``. Columns: ``seed, model,
+          world, identity, kind, agrees, identities``.
         - ``by_world``: a row per run and ``forecaster``: the mean predicted accuracy
           (``expected``), the share of right answers (``hit``), and their absolute
           difference (``error``). ``kind`` is ``even`` if the answers of the world are
@@ -68,10 +69,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           and ``cell`` and ``by``, labels for the figure. Columns: ``seed, model, world,
           identity, kind, forecaster, hit, expected, error, auc, cell, by,
           above_chance``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
-          over the roles (kinds) of facts; ``fair`` is false for families whose facts
-          give a prompt several answers, which no model can memorise by its largest
-          logit. Columns: ``model, world, identity, seed, accuracy, fair``.
+        - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
+          (kinds) of facts; ``fair`` is false for families in which a prompt has several
+          answers among the facts, since the largest logit can give only one of them.
+          Columns: ``model, world, identity, seed, accuracy, fair``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

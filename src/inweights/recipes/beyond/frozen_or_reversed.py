@@ -57,7 +57,8 @@ def plan(settings: Settings) -> Plan:
           :func:`~inweights.recipes.feature_resemblance.courses.phase_roles`: AS,
           attribution before similarity; SA, similarity before attribution), ``mlp``
           (linear, ReLU), ``sigma`` (initial scale: 0.001, 0.003, 0.01), and ``value``
-          (state of the value matrix in phase 2: ``moves``, it is trained; ``frozen``).
+          (whether the value matrix is trained in phase 2: ``moves`` if it is trained,
+          otherwise ``frozen``).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
           (:func:`inweights.probes.resemblance`).
 
@@ -100,27 +101,27 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return success and similarity of every run, and its recall of the second phase's facts.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``) and ``resemblance``
-            (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
-            other, contrast``). Both have the columns ``course, mlp, sigma, value,
-            seed``. The labels are ``course`` (AS: attribution before similarity; SA:
-            similarity before attribution), ``mlp`` (linear, ReLU), ``sigma`` (initial
-            scale: 0.001, 0.003, 0.01), and ``value`` (state of the value matrix in
-            phase 2: ``moves``, it is trained; ``frozen``). Accuracies and recall are
-            fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`: ``part,
+            role, distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``) and ``resemblance`` (:func:`inweights.probes.resemblance`:
+            ``prompt, layer, depth, cosine, other, contrast``). Both have the columns
+            ``course, mlp, sigma, value, seed``. The labels are ``course`` (AS:
+            attribution before similarity; SA: similarity before attribution), ``mlp``
+            (linear, ReLU), ``sigma`` (initial scale: 0.001, 0.003, 0.01), and ``value``
+            (whether the value matrix is trained in phase 2: ``moves`` if it is trained,
+            otherwise ``frozen``). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
-          two entities' states, defined at :func:`inweights.probes.resemblance`),
-          ``other`` (the same for entities of different pairs) and ``success`` (accuracy
-          on the conclusions, which are not trained); ``panel`` and ``line`` are labels
-          for the figure. Columns: ``course, mlp, sigma, value, seed, cosine, other,
-          success, panel, line``.
-        - ``taught``: a row per run: accuracy on the facts that the second phase trains
-          (for AS the similarity, for SA the attribution). Columns: all columns of
-          ``accuracy``.
+        - ``table``: a row per run: ``cosine`` (the mean cosine similarity between the
+          states of the two entities of a pair, defined at
+          :func:`inweights.probes.resemblance`), ``other`` (the same mean for entities
+          of different pairs) and ``success`` (accuracy on the conclusions, which are
+          not trained); ``panel`` and ``line`` are labels for the figure. Columns:
+          ``course, mlp, sigma, value, seed, cosine, other, success, panel, line``.
+        - ``taught``: a row per run, with the accuracy on the facts that the second
+          phase trains (for AS the similarity, for SA the attribution). Columns: all
+          columns of ``accuracy``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

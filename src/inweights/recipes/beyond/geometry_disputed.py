@@ -55,7 +55,7 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of graphs, keys of ``GRAPHS``; by default all.
         width: Width of every model.
-        steps: Number of updates of each training run; three times this at the low rate.
+        steps: Number of updates of each run; at the low rate, three times as many.
         rate: Peak learning rate, above 0, which decays to 0 as a cosine.
         draws: Number of random embeddings for each null distribution.
 
@@ -86,9 +86,9 @@ def plan(settings: Settings) -> Plan:
           (tied, untied), and ``training`` (:func:`~.disputed_models.trained`).
         - Measures: ``all``, ``even``, ``odd`` (:func:`inweights.probes.hop_correlation`
           over these pairs), ``recall`` (:func:`inweights.probes.graph_recall`),
-          ``named`` (:func:`inweights.probes.named_geometry`) and, of usual training,
-          ``cosines`` (:func:`inweights.probes.cosines`) and ``course`` (``even`` during
-          training of the GPT on bipartite graphs).
+          ``named`` (:func:`inweights.probes.named_geometry`) and, only for usual
+          training, ``cosines`` (:func:`inweights.probes.cosines`) and ``course``
+          (``even`` during training of the GPT on bipartite graphs).
         - Computation: ``predicted``, the ρ that the spectrum predicts, with the labels
           ``graph`` and ``head``.
 
@@ -163,35 +163,35 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the geometry of runs that store every edge, the effect of the head, and predictions.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``all``, ``even``, ``odd``
-            and ``course`` (:func:`inweights.probes.hop_correlation`; ``course`` with
-            ``step``), ``recall`` (:func:`inweights.probes.graph_recall`), ``named``
-            (:func:`inweights.probes.named_geometry`) and ``cosines``
+        tables: The tables that result from :func:`plan`, by name: ``all``, ``even``,
+            ``odd`` and ``course`` (:func:`inweights.probes.hop_correlation`; ``course``
+            with ``step``), ``recall`` (:func:`inweights.probes.graph_recall`),
+            ``named`` (:func:`inweights.probes.named_geometry`) and ``cosines``
             (:func:`inweights.probes.cosines`), with the labels ``graph, model, head,
             training`` and ``seed``; and ``predicted`` (``graph, head, seed, spearman,
             pairs``). ``head`` is ``tied`` or ``untied``.
 
     Returns:
         - ``order``: a row per run that stores every edge and ``pairs`` (all, even or
-          odd distances): Spearman's ρ of cosine and hops, with
-          :func:`~.disputed_graphs.with_marks`. Columns: all columns of ``all``, plus
-          ``pairs, bipartite, named, star, beyond_chance``.
-        - ``recall``, ``predicted`` and ``course``: as measured.
-        - ``excluded``: whether a run does not store every edge. Columns: ``graph,
-          model, head, training, seed, excluded``.
+          odd distances): Spearman's ρ between cosine similarity and distance in hops,
+          with :func:`~.disputed_graphs.with_marks`. Columns: all columns of ``all``,
+          plus ``pairs, bipartite, named, star, beyond_chance``.
+        - ``recall``, ``predicted`` and ``course``: the given tables, unchanged.
+        - ``excluded``: a row per run; ``excluded`` is true if it does not store every
+          edge. Columns: ``graph, model, head, training, seed, excluded``.
         - ``neighbours``: a row per run that stores every edge: share of neighbours
           among nearest nodes (``value``), and this share minus chance (``beyond``).
           Columns: all columns of ``named``, plus ``beyond, bipartite, named, star``.
         - ``heads``: a row per model, head and seed: mean ρ over all graphs but the star
-          (usual training), the same with a tied head (``tied``), and ``share``, ρ /
-          ``tied``. Columns: ``model, head, seed, spearman, tied, share``.
+          (usual training), the same with a tied head (``tied``), and their ratio,
+          ``share``. Columns: ``model, head, seed, spearman, tied, share``.
         - ``theory``: a row per seed: correlation of the GPT's predicted and measured ρ,
           over graphs, heads and pairs. Columns: ``seed, correlation``.
         - ``by_hops``: a row per run and distance, with the mean cosine. Columns:
           ``graph, model, head, training, seed, hops, cosine, bipartite, named, star``.
         - ``zigzag``: ``by_hops`` of GPT and TinyNN on bipartite graphs, with ``arm``
           (model, head). Columns: as in ``by_hops``, plus ``arm``.
-        - ``shown``: ``order`` of usual runs of GPT and TinyNN, with any recall; ``arm``
+        - ``shown``: as ``order``, for all GPT and TinyNN runs (usual training); ``arm``
           and ``panel`` label the figure. Columns: as in ``order``, plus ``arm, panel``.
     """
     stored = tables["recall"].filter(pl.col("recall") > 1 - 1e-9).select(RUN)

@@ -129,7 +129,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (200,
+        - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
           5); (1000, 5); (5000, 5)) and ``embeddings`` (``geometry first``: edges, then
           edges and paths with frozen embeddings; the controls ``permuted``: the same
           with the edges of the same graph over other nodes, and ``random``: frozen
@@ -154,28 +154,30 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies on held-out paths and facts, and shares of paths decoded from embeddings.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``places``
-            (:func:`inweights.probes.stepwise`: ``part, role, place, statements,
-            accuracy, recall, exact``) and ``navigation``
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``places`` (:func:`inweights.probes.stepwise`: ``part, role,
+            place, statements, accuracy, recall, exact``) and ``navigation``
             (:func:`inweights.probes.navigation`: ``depth, hops, nearest, ridge,
             explained, chance``). Both have the columns ``graph, embeddings, seed``. The
-            labels are ``graph`` (the text ``(arms, nodes per path)``: (200, 5); (1000,
-            5); (5000, 5)) and ``embeddings`` (``geometry first``: edges, then edges and
-            paths with frozen embeddings; the controls ``permuted``: the same with the
-            edges of the same graph over other nodes, and ``random``: frozen random
-            embeddings). Accuracies and recall are fractions from 0 to 1.
+            labels are ``graph`` (the string ``(arms, nodes per path)``: (200, 5);
+            (1000, 5); (5000, 5)) and ``embeddings`` (``geometry first``: edges, then
+            edges and paths with frozen embeddings; the controls ``permuted``: the same
+            with the edges of the same graph over other nodes, and ``random``: frozen
+            random embeddings). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``table``: a row per run, as
           :func:`~inweights.recipes.shared.derived_paths.path_ends` returns it:
-          accuracies on held-out paths (``hardest`` token, ``exact`` path), on the
-          hardest token of trained paths (``trained``) and on ``edges``, and shares of
-          leaves whose own first node is the nearest (``nearest``) or is found by ridge
+          ``hardest`` (accuracy on the hardest token of held-out paths, which is the
+          first after the root), ``exact`` (share of held-out paths that are entirely
+          correct), ``trained`` (accuracy on the hardest token of trained paths),
+          ``edges`` (recall of the edges), and the shares of leaves for which the first
+          node of their own path is the nearest (``nearest``) or is found by a ridge
           regression (``ridge``). Columns: ``graph, embeddings, seed, exact, hardest,
           trained, edges, nearest, ridge, chance``.
-        - ``shown``: a row per run and ``of`` (``hardest``, ``trained``, ``edges``,
-          ``ridge``), with its ``value``. Columns: ``graph, embeddings, seed, of,
-          value``.
+        - ``shown``: a row per run and ``of`` (the column ``hardest``, ``trained``,
+          ``edges`` or ``ridge`` of ``table``), with its ``value``. Columns: ``graph,
+          embeddings, seed, of, value``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -26,10 +26,10 @@ class Settings(iw.Config):
     Attributes:
         n: Number of entities of each level, at least 2.
         relations: Number of relations from each level to the next, at least 1.
-        taught: Trained shares of the chains of each length: one or more values, each
-            above 0 and below 1.
-        depths: Additional numbers of layers, each trained with the largest number of
-            chains.
+        taught: Shares of the chains of each length that are trained: one or more
+            values, each above 0 and below 1.
+        depths: Additional numbers of layers, of models that are trained on the largest
+            number of chains.
         layers: Number of layers of all other models.
         width: Width of every model.
         batch: Number of chains in an update, in addition to all facts; 0 for all
@@ -52,7 +52,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training for each length and number of chains, number of layers, and remedy.
+    """Plan training runs that vary the chains, the number of layers, and what else is trained.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``relations`` and ``taught``;
@@ -145,35 +145,36 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     If no number of layers suffices, the largest number plus 1 is reported.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`) with the columns ``hops, chains, layers,
-            beside, seed, part, role, distribution, statements, accuracy,
-            accuracy_among, chance, loss, right_answers``. The labels are ``hops``
-            (length of the chains: 2, 3, 4), ``chains`` (number of trained chains),
-            ``layers`` (number of layers: 4; 1, 2, 3), and ``beside`` (what is trained
-            in addition to the facts and these chains: ``alone``, nothing; ``shorter
-            mixed in``, two-hop chains; ``shorter first``, two-hop chains in an earlier
-            phase; ``identities``). Accuracies and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`) with the
+            columns ``hops, chains, layers, beside, seed, part, role, distribution,
+            statements, accuracy, accuracy_among, chance, loss, right_answers``. The
+            labels are ``hops`` (length of the chains: 2, 3, 4), ``chains`` (number of
+            trained chains), ``layers`` (number of layers: 4; 1, 2, 3), and ``beside``
+            (what is trained in addition to the facts and these chains: ``alone``,
+            nothing; ``shorter mixed in``, two-hop chains; ``shorter first``, two-hop
+            chains in an earlier phase; ``identities``). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         - ``by_chains``: a row per run with the largest number of layers, and nothing
-          trained except the facts and chains (``alone``): accuracy on the untrained
-          chains; ``length`` is a text such as ``2 hops``. Columns: all columns of
-          ``accuracy``, plus ``length``.
-        - ``by_layers``: a row per run ``alone`` with the largest number of chains.
-          Columns: as in ``by_chains``.
+          trained except the facts and chains (``alone``), with the accuracy on the
+          untrained chains; ``length`` is a string such as ``2 hops``. Columns: all
+          columns of ``accuracy``, plus ``length``.
+        - ``by_layers``: a row per run with the largest number of trained chains and
+          nothing else (``alone``). Columns: as in ``by_chains``.
         - ``helped``: a row per run on three hops with the largest number of layers.
           Columns: as in ``by_chains``.
-        - ``growth``: a row per length, ``beside`` and seed: the number of ``chains``
-          that are needed, the number for chains that are one hop shorter (``alone``),
-          and ``growth``, the first divided by the second. Columns: ``hops, beside,
-          seed, chains, alone, growth``.
-        - ``saved``: a row per length, ``beside`` and seed: the number of ``chains``
-          that are needed, the number without any remedy (``alone``), and ``fewer``, the
-          second divided by the first. Columns: ``hops, beside, seed, chains, alone,
-          fewer``.
+        - ``growth``: a row per length, ``beside`` and seed: the smallest number of
+          trained ``chains`` that suffices, the same number for chains that are one hop
+          shorter with nothing else trained (``alone``), and ``growth``, the first
+          divided by the second. Columns: ``hops, beside, seed, chains, alone, growth``.
+        - ``saved``: a row per length, ``beside`` and seed: the smallest number of
+          trained ``chains`` that suffices, the same number if nothing else is trained
+          (``alone``), and ``fewer``, the second divided by the first. Columns: ``hops,
+          beside, seed, chains, alone, fewer``.
         - ``deeper``: a row per length (except the first) and seed: the smallest number
-          of ``layers`` that are needed, minus the number for the next shorter length.
+          of ``layers`` that suffices, minus the number for the next shorter length.
           Columns: ``hops, beside, seed, layers``.
 
     Raises:

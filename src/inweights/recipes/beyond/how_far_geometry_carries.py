@@ -86,9 +86,9 @@ class Settings(iw.Config):
     wrong type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        course: Settings of the path-star and of training on its edges, for the cells of
-            the law. Each cell replaces the number of arms, the length, the width and
-            the weight decay (the field ``pressure``).
+        course: Settings of the path-star and of training on its edges. A cell of the
+            law is a number of arms, a width and a weight decay (the field
+            ``pressure``); these and the path length are replaced.
         read: Settings of the graphs on which a model learns paths after edges. Each is
             trained twice: with the weight decay ``pressure`` while edges are learnt,
             and with the usual weight decay.
@@ -119,10 +119,10 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Labels of the trials: ``arms`` (50, 200, 100, 400; 1000), ``width`` (32, 64),
-          ``decay`` (weight decay while edges are trained: 0.1, 3), ``nodes`` (of a
-          path: 4 to 9), ``stage`` (``edges``: edges alone, in a cell of the law;
-          ``paths``: also paths after them), and ``fitted`` (Boolean: whether the law is
-          fitted to the cell).
+          ``decay`` (weight decay while edges are trained: 0.1, 3), ``nodes`` (number of
+          nodes of a path: 4 to 9), ``stage`` (``edges``: edges alone, in a cell of the
+          law; ``paths``: also paths after them), and ``fitted`` (Boolean: whether the
+          law is fitted to the cell).
         - Measures: ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
           "reverse_edge", "path")``) and ``navigation``
           (:func:`inweights.probes.navigation`).
@@ -164,32 +164,32 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the reach of each cell, the law of each seed, and the runs that learn paths.
+    """Return the reach of each cell, the law that predicts it, and the runs that learn paths.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``places``
-            (:func:`inweights.probes.stepwise`: ``part, role, place, statements,
-            accuracy, recall, exact``) and ``navigation``
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``places`` (:func:`inweights.probes.stepwise`: ``part, role,
+            place, statements, accuracy, recall, exact``) and ``navigation``
             (:func:`inweights.probes.navigation`: ``depth, hops, nearest, ridge,
             explained, chance``). Both have the columns ``arms, width, decay, nodes,
             stage, fitted, seed``. The labels are ``arms`` (50, 200, 100, 400; 1000),
             ``width`` (32, 64), ``decay`` (weight decay while edges are trained: 0.1,
-            3), ``nodes`` (of a path: 4 to 9), ``stage`` (``edges``: edges alone, in a
-            cell of the law; ``paths``: also paths after them), and ``fitted`` (Boolean:
-            whether the law is fitted to the cell). Accuracies and recall are fractions
-            from 0 to 1.
+            3), ``nodes`` (number of nodes of a path: 4 to 9), ``stage`` (``edges``:
+            edges alone, in a cell of the law; ``paths``: also paths after them), and
+            ``fitted`` (Boolean: whether the law is fitted to the cell). Accuracies and
+            recall are fractions from 0 to 1.
 
     Returns:
         - ``judged``: a row per cell to which the law was not fitted, seed, and method
           of finding the first node (``by``: ``affine map`` or ``nearest``): ``reach``
           (the largest length, in nodes, such that at this and all smaller lengths the
           first node is found for at least 90% of held-out leaves; the smallest length
-          minus 1 if there is no such length), the predicted reach (``foretold``,
-          limited to the range of lengths tried), ``error`` (``reach`` minus
-          ``foretold``), and ``gain``, the absolute error of predicting the mean of the
-          fitted cells, minus the absolute ``error``. Columns: ``arms, width, decay,
-          fitted, by, seed, reach, foretold, per_arms, per_width, per_decay, error,
-          gain``.
+          minus 1 if there is no such length), the reach that the law predicts
+          (``foretold``, limited to the range of lengths tried), ``error`` (``reach``
+          minus ``foretold``), and ``gain``, the absolute error of predicting the mean
+          reach of the fitted cells, minus the absolute ``error``. Columns: ``arms,
+          width, decay, fitted, by, seed, reach, foretold, per_arms, per_width,
+          per_decay, error, gain``.
         - ``law``: a row per ``by`` and seed: the change of the reach if the number of
           arms, the width or the decay is doubled (``per_arms``, ``per_width``,
           ``per_decay``). The other columns belong to one cell and are not used.
@@ -207,8 +207,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``read``: a row per run that learns paths after edges. Columns: as in
           ``cells``.
         - ``shown``: a row per cell, seed and ``what`` (``reach`` or ``predicted``),
-          with its ``value``, by the affine map; ``panel`` names width and decay.
-          Columns: ``arms, panel, seed, what, value``.
+          with its ``value``, by the affine map; ``panel`` names the width and the
+          decay. Columns: ``arms, panel, seed, what, value``.
         - ``profile``: a row per cell at the largest width, length, seed and ``of``
           (``affine map``, ``nearest``, ``edges``), with its share as ``value``.
           Columns: ``nodes, cell, seed, of, value``.

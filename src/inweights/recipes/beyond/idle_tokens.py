@@ -33,9 +33,9 @@ class Settings(iw.Config):
     raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
-        architectures: Names of architectures, some of ``TinyNN`` and ``TinyGPT``.
+        architectures: Names of architectures, any of ``TinyNN`` and ``TinyGPT``.
         counts: Numbers of idle tokens, one for each condition, at least 0.
         most: Largest number of updates of a training run, at least 0. With 0, the
             paper's number is used.
@@ -108,12 +108,12 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the embeddings' geometry by the number of idle tokens, and the correlation of both.
+    """Return the geometry by the number of idle tokens, and the correlation between the two.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``raw``
-            (:func:`inweights.probes.hop_correlation`: ``architecture, spearman,
-            null_mean, null_low, null_high, p``), ``centred``
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``raw`` (:func:`inweights.probes.hop_correlation`:
+            ``architecture, spearman, null_mean, null_low, null_high, p``), ``centred``
             (:func:`inweights.probes.hop_correlation`: ``architecture, spearman,
             null_mean, null_low, null_high, p``), ``energy``
             (:func:`inweights.probes.spectral_energy`: ``architecture, space,
@@ -130,15 +130,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``order``: a row per run and ``vectors`` (``as they are`` or ``without their
-          mean``): Spearman's ρ of cosine and hops; ``log`` is the base-2 logarithm of
-          the number of idle tokens plus 1, and ``panel`` names architecture and graph.
-          Columns: all columns of ``raw``, plus ``vectors, log, panel``.
-        - ``dose``: a row per graph, architecture, seed and vectors: ``dose``, the rank
-          correlation of ρ with the number of idle tokens. Columns: ``graph,
+          mean``): Spearman's ρ between cosine similarity and distance in hops; ``log``
+          is the base-2 logarithm of the number of idle tokens plus 1, and ``panel``
+          names the architecture and the graph. Columns: all columns of ``raw``, plus
+          ``vectors, log, panel``.
+        - ``dose``: a row per graph, architecture, seed and vectors, with ``dose``, the
+          rank correlation between ρ and the number of idle tokens. Columns: ``graph,
           architecture, seed, vectors, dose``.
-        - ``means``: a row per run: share of the energy in the mean vector
-          (``degenerate``). Columns: ``graph, architecture, seed, idle, degenerate,
-          log``.
+        - ``means``: a row per run, with ``degenerate``, the share of the energy in the
+          mean vector. Columns: ``graph, architecture, seed, idle, degenerate, log``.
         - ``theory``: a row per graph and number of idle tokens: the growth rate along
           the mean vector at zero logits (``mean``), its predicted value, and the
           absolute ``error``. Columns: all columns of ``drive``, plus ``error``.

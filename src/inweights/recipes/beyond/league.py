@@ -118,7 +118,7 @@ class Settings(Config):
         world: Two-hop world with shared bridges, in which some hops occur in no trained
             two-hop fact.
         shares: Shares of the two-hop facts that are trained (at least 0 and below 1),
-            as a share of those whose hops may occur in trained two-hop facts.
+            relative to those whose hops may occur in trained two-hop facts.
         width: Width of the built-in models.
         steps: Number of updates of each model.
         rate: Learning rate, above 0, after 20 steps of warm-up.
@@ -220,7 +220,7 @@ def _trial(settings: Settings, model: Entrant, labels: dict[str, Any]) -> Trial:
     columns="parameters operations",
     label="floating-point operations",
     null="The cost follows from the architecture alone, so no control makes sense.",
-    caption="What a model computes for one question of three tokens.",
+    caption="Number of operations that a model needs to answer one question of three tokens.",
     low=0.0,
 )
 def cost(model: Any, worlds: Any) -> pl.DataFrame:

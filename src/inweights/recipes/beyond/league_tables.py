@@ -19,27 +19,27 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on queries, grouped by the hops that occur in no trained two-hop fact.
 
     Args:
-        tables: The tables of a run of :func:`~.league.plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``cost``
-            (:func:`~.league.cost`: ``parameters, operations``). Both have the columns
-            ``model, identity, trained, seed``. ``model`` names the model, ``identity``
-            (Boolean) states whether the identity facts are part of training, and
-            ``trained`` is the share of two-hop facts that is trained. Accuracies and
-            recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`~.league.plan`, by name (a run is one
+            trial with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`:
+            ``part, role, distribution, statements, accuracy, accuracy_among, chance,
+            loss, right_answers``), ``cost`` (:func:`~.league.cost`: ``parameters,
+            operations``). Both have the columns ``model, identity, trained, seed``.
+            ``model`` names the model, ``identity`` (Boolean) states whether the
+            identity facts are part of training, and ``trained`` is the share of two-hop
+            facts that is trained. Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``known``: a row per run of a model other than Emb-MLP: the lowest accuracy of
-          a role of facts, two-hop facts excepted. Columns: ``model, identity, trained, seed,
-          accuracy``.
-        - ``league``: a row per run and ``hops``: ``composition`` (both hops occur in
-          trained two-hop facts), ``first_unseen``, ``second_unseen``, ``both_unseen``
-          (or no two-hop fact is trained), ``all`` (mean over all queries) and ``facts``
-          (the role of facts with the lowest accuracy in the run, two-hop facts
-          excepted), with ``accuracy``.
+        - ``known``: a row per run of a model other than Emb-MLP, with the lowest
+          ``accuracy`` over the roles of facts, except two-hop facts. Columns: ``model,
+          identity, trained, seed, accuracy``.
+        - ``league``: a row per run and ``hops``: ``composition`` (queries whose hops
+          both occur in trained two-hop facts), ``first_unseen``, ``second_unseen`` and
+          ``both_unseen`` (queries of which these hops occur in no trained two-hop
+          fact), ``all`` (mean over all queries) and ``facts`` (the role of facts with
+          the lowest accuracy in the run, two-hop facts excepted), with ``accuracy``.
           Columns: ``model, identity, trained, seed, accuracy, hops``.
         - ``drawn``: a row per run and kind of query (``hops``), sorted for the figure;
-          ``panel`` is a text that names the kind of query and whether there are
+          ``panel`` is a string that names the kind of query and whether there are
           identity facts. Columns: ``model, identity, trained, seed, part, role,
           distribution, statements, accuracy, accuracy_among, chance, loss,
           right_answers, hops, panel``.

@@ -76,10 +76,10 @@ def plan(settings: Settings) -> Plan:
           ``identity`` (Boolean: whether the identity facts are part of training), and
           ``compositions`` (``none``, or ``some`` two-hop facts are trained).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``embedding`` and
-          ``layer`` (:func:`inweights.probes.realignment` onto these), ``by_loops``
-          (:func:`inweights.probes.by_loops`; models with loops), and, during training
-          of the dense model with identities on hops alone, ``aligned``
-          (:func:`inweights.probes.alignment`) and ``composed``
+          ``layer`` (:func:`inweights.probes.realignment` onto the embedding or a
+          layer), ``by_loops`` (:func:`inweights.probes.by_loops`; models with loops),
+          and, while the dense model is trained on identities and hops alone,
+          ``aligned`` (:func:`inweights.probes.alignment`) and ``composed``
           (:func:`inweights.probes.accuracy`).
 
     Raises:
@@ -162,7 +162,7 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy by role and over all queries, realignment, and half-times in training.
+    """Return accuracy by role and over all queries, realignment, and half-times during training.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name, with the columns of their
@@ -180,22 +180,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``queries``: a row per run and role of two-hop queries (which hops are
           unseen); ``arm`` names model and identities. Columns: all columns of
           ``accuracy``, plus ``arm``.
-        - ``overall``: a row per run: accuracy over all queries. Columns: ``model,
-          identity, compositions, seed, accuracy``.
-        - ``facts``: a row per run: ``accuracy`` on the facts, the lowest value over
-          their roles. Columns: as in ``overall``.
+        - ``overall``: a row per run, with the accuracy over all queries. Columns:
+          ``model, identity, compositions, seed, accuracy``.
+        - ``facts``: a row per run, with the lowest ``accuracy`` over the roles of
+          facts. Columns: as in ``overall``.
         - ``moved``: a row per run, role, layer, method and ``onto`` (``embedding`` or
           ``layer``), as :func:`inweights.probes.realignment` returns them. Columns: all
           columns of ``embedding``, plus ``onto``.
-        - ``moved_overall``: the same over all roles. Columns: ``model, identity,
+        - ``moved_overall``: as ``moved``, over all roles. Columns: ``model, identity,
           compositions, seed, onto, layer, method, accuracy, decodable, cosine, other``.
-        - ``gained``: ``moved`` after the first block, onto a layer. Columns: all
-          columns of ``embedding``, plus ``onto, arm``.
+        - ``gained``: the rows of ``moved`` after the first block, onto a layer.
+          Columns: all columns of ``embedding``, plus ``onto, arm``.
         - ``by_loops``: a row per run, role of queries and number of loops. Columns: all
           columns of the measured ``by_loops``, plus ``arm``.
-        - ``lead``: a row per seed: the half-times of ``alignment`` and ``accuracy``
-          (both hops unseen), in steps, and ``lead``, the second minus the first.
-          Columns: ``seed, alignment, accuracy, lead``.
+        - ``lead``: a row per seed: the steps at which ``alignment`` and ``accuracy``
+          (both hops unseen) are half-way from their first values to their maxima, and
+          ``lead``, the second step minus the first. Columns: ``seed, alignment,
+          accuracy, lead``.
         - ``through_time``: a row per seed, step and ``what`` (``alignment`` or
           ``accuracy``), with its ``value``. Columns: ``seed, step, what, value``.
     """

@@ -120,7 +120,7 @@ def learn(
             (``lora`` and ``vector``), and ``device``.
         task: Texts that are trained in addition to those about the hidden city:
             ``nothing else``, ``known cities`` (facts about these) or ``another hidden
-            city``. Any other text has the effect of ``nothing else``.
+            city``. Any other string has the effect of ``nothing else``.
         seed: Root seed of names, countries, adapters and the order of training texts;
             by default 0.
 
@@ -130,9 +130,10 @@ def learn(
         length), ``LoRA``, and ``LoRA's mean change`` (added as a vector). The columns
         are those of :func:`inweights.lm.ask`, in which ``role`` is ``trained``,
         ``other`` (known cities that are trained), ``inferred`` or ``known city``;
-        ``arm``; ``constant``, the squared length of the mean of LoRA's change over
-        words, divided by the mean squared length of the change (from 0 to 1); and
-        ``cosine``, the cosine between this mean and the trained vector.
+        ``arm``; ``constant``, the squared length of the mean change that LoRA makes to
+        the states of all prompts and their beginnings, divided by the mean squared
+        length of these changes (from 0 to 1); and ``cosine``, the cosine between this
+        mean and the trained vector.
 
     Raises:
         ConfigError: ``transformers`` or ``peft`` is not installed, the device is
@@ -250,15 +251,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies, and by how much each accuracy exceeds half of LoRA's gain.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``said``
+        tables: The tables that result from :func:`plan`, by name: ``said``
             (:func:`~inweights.recipes.beyond.one_steering_vector.learn`), with the
             columns ``task, seed, id, chain, role, prompt, answer, best, rank, hit,
             reciprocal, chance, probability, share, others, arm, constant, cosine``.
 
     Returns:
         ``accuracy``: a row per task, ``role`` of questions, ``arm`` and seed (as in
-        :func:`learn`): ``hit``, the share of correct answers, and ``half``, ``hit``
-        minus the mean of the shares of the untrained model and of LoRA.
+        :func:`learn`): ``hit``, the share of correct answers, and ``half``, which is
+        ``hit`` minus the mean of the two shares of the untrained model and of LoRA.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -22,8 +22,8 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of chains, at least 2.
-        rho: Number of copies of each first hop and identity for each second hop, at
-            least 1.
+        rho: Number of copies of each first hop and of each identity for one copy of
+            each second hop, at least 1.
         fractions: Fractions of the bridges that have an identity, from 0 to 1; these
             bridges are drawn at random.
         one_layer: Training of the one-layer transformer.
@@ -47,8 +47,8 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``model`` (one-layer, GPT) and ``fraction`` (of the
-          bridges that have an identity: 0, 0.25, 0.5, 0.75, 1).
+        - Labels of the trials: ``model`` (one-layer, GPT) and ``fraction`` (share of
+          the bridges that have an identity: 0, 0.25, 0.5, 0.75, 1).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``resemblance``
           (:func:`inweights.probes.resemblance` with ``by_pair=True``) and ``margins``
           (:func:`inweights.probes.margins`).
@@ -88,18 +88,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return predicted and measured results for chains, by run and by predicted similarity.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
-            (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, one, two,
-            cosine, other, contrast``), ``margins`` (:func:`inweights.probes.margins`:
-            ``part, role, distribution, prompt, answer, predicted, margin, margin_among,
-            right_answers``), and ``foretold``
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`: ``part,
+            role, distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``resemblance`` (:func:`inweights.probes.resemblance`:
+            ``prompt, layer, depth, one, two, cosine, other, contrast``), ``margins``
+            (:func:`inweights.probes.margins`: ``part, role, distribution, prompt,
+            answer, predicted, margin, margin_among, right_answers``), and ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``one, two,
             from_facts``). All have the columns ``model, fraction, seed``. The labels
-            are ``model`` (one-layer, GPT) and ``fraction`` (of the bridges that have an
-            identity: 0, 0.25, 0.5, 0.75, 1). Accuracies and recall are fractions from 0
-            to 1.
+            are ``model`` (one-layer, GPT) and ``fraction`` (share of the bridges that
+            have an identity: 0, 0.25, 0.5, 0.75, 1). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         - ``worlds``: a row per run, with means over its chains: ``cosine`` (similarity
@@ -114,8 +114,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``model, fraction, seed, chain, cosine, hit, from_facts, agrees``.
         - ``shown``: a row per run and ``column`` (``hit`` or ``cosine``), with its
           ``value``. Columns: ``model, fraction, seed, from_facts, column, value``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
-          over the roles (kinds) of facts. Columns: ``model, fraction, seed, accuracy``.
+        - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
+          (kinds) of facts. Columns: ``model, fraction, seed, accuracy``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

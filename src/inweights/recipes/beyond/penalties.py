@@ -126,7 +126,7 @@ def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
     columns="rank norm",
     label="effective rank",
     null="Matrices at random have nearly full rank; what is compared is the untreated model.",
-    caption="Fewer directions carry the queries and keys where the effective rank is low.",
+    caption="The lower the effective rank, the fewer directions the queries and keys use.",
     low=1.0,
 )
 def attention_ranks(model: Model, _worlds: Worlds) -> pl.DataFrame:

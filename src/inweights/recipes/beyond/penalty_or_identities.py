@@ -84,7 +84,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the training of an Emb-MLP and a GPT with each remedy, and the optimum of program (2).
+    """Plan training with each remedy, and the computation of the optimum of program (2).
 
     Args:
         settings: The recipe's settings, such as ``n``, ``gpt`` and ``on_attention``;
@@ -191,9 +191,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on two-hop queries, recall of the facts, and the remedies' effect on weights.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``ranks``
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`: ``part,
+            role, distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``ranks``
             (:func:`~inweights.recipes.beyond.penalties.attention_ranks`: ``rank,
             norm``), and ``direction`` (:func:`inweights.probes.direction`: ``cosine,
             least_margin, excess, query_margin, expected``). All have the columns
@@ -206,11 +207,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``composed``: a row per run, role and distribution of the two-hop queries.
-          Columns: all columns of ``accuracy``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
-          over the roles (kinds) of facts. Columns: ``model, remedy, compositions, seed,
-          accuracy``.
+        - ``composed``: a row per run, role and distribution of the two-hop queries,
+          with the accuracy on them. Columns: all columns of ``accuracy``.
+        - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
+          (kinds) of facts. Columns: ``model, remedy, compositions, seed, accuracy``.
         - ``ranks``: a row per run of the GPT: effective ``rank`` and nuclear ``norm``
           of its query and key matrices (means), and both divided by their values
           without any remedy (``rank_left``, ``norm_left``). Columns: all columns of the

@@ -1,4 +1,4 @@
-"""Our experiment: do positions, ties and residual streams decide whether a model uses its geometry?
+"""Our experiment: do positions, tied heads and residual streams decide if a geometry is used?
 
 Edges of a path-star and three quarters of its paths are learnt together, as in
 Geometric Memory, and one setting of the model is varied at a time. During training, the
@@ -162,7 +162,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     scales of positions, or for none of them.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``paths``
+        tables: The tables that result from :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`: ``part, place, hardest, accuracy,
             exact, statements, chance, step``), ``share``
             (:func:`inweights.probes.token_share.token_share`: ``token, added, ratio,
@@ -184,13 +184,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``curves``: a row per run on the path-star and step: the accuracies
           ``hardest`` (hardest token, the first after the root, of held-out paths),
-          ``exact`` (whole held-out paths), ``easiest_last`` (last token of held-out
-          paths) and ``trained`` (whole trained paths); ``chance``, the accuracy of
-          guessing the hardest token; ``panel`` names the group of conditions in the
-          figure. Columns: ``world, model, condition, seed, step, hardest, exact,
-          easiest_last, trained, chance, panel``.
-        - ``shares``: a row per run of a GPT and step: the share of the state before the
-          first block that identifies the token
+          ``exact`` (share of held-out paths that are entirely correct),
+          ``easiest_last`` (last token of held-out paths) and ``trained`` (share of
+          trained paths that are entirely correct); ``chance``, the accuracy of guessing
+          the hardest token; ``panel`` names the group of conditions in the figure.
+          Columns: ``world, model, condition, seed, step, hardest, exact, easiest_last,
+          trained, chance, panel``.
+        - ``shares``: a row per run of a GPT and step, with the share of the state
+          before the first block that identifies the token
           (:func:`inweights.probes.token_share.token_share`). Columns: all columns of
           ``share``, plus ``panel``.
         - ``final``: a row per run on the path-star at its last step: the columns of
@@ -210,9 +211,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``dose``: a row per seed: ``by_ratio``, the rank correlation of ``ratio`` and
           ``half`` over the three initial scales of learned positions. Columns: ``seed,
           by_ratio``.
-        - ``grid``: a row per run on the grid and ``pairs`` (even or odd hops apart):
-          Spearman's ρ of cosine and hops; ``which`` names model and condition. Columns:
-          all columns of ``even``, plus ``pairs, which``.
+        - ``grid``: a row per run on the grid and ``pairs`` (at even or odd distances),
+          with Spearman's ρ between cosine similarity and hops; ``which`` names the
+          model and the condition. Columns: all columns of ``even``, plus ``pairs,
+          which``.
     """
     runs = derived_paths.whole(tables["paths"])
     first = tables["share"].filter(pl.col("step") == 0)

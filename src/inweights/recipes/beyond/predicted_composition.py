@@ -36,13 +36,13 @@ class Settings(iw.Config):
     Attributes:
         n: Number ``N`` of subjects of the two-hop worlds of permuted maps, at least 2.
         complexities: Complexities ``C`` (number of objects per subject, from 1 to
-            ``n``) of these worlds. The first is used with all identities, half of them
-            and none; the others with half of them.
+            ``n``) of these worlds. The first is used with identities of all, half and
+            none of the bridges, the others only with identities of half of the bridges.
         drawn: Config of a world of random facts; each family of worlds changes some of
             these settings.
         popularity: Concentrations of the popularity of answers and subjects, at least
-            one, each at least 0. A smaller value is more uneven. The first is also used
-            with other relations, sizes and depths.
+            one, each at least 0. A smaller value makes the popularity more uneven. The
+            first is also used with other relations, sizes and depths.
         others: Names of the families of other relations, sizes and depths: ``shared
             answers``, ``pairs``, ``several values``, ``three hops``, ``twice the
             size``; by default all.

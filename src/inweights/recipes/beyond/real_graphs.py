@@ -79,7 +79,7 @@ class Settings(iw.Config):
                 (TinyNN with frozen embeddings); it is not checked.
             pooled: Whether the edges that leave a node are combined in one sequence,
                 which saves time and memory in large graphs. The loss is the same up to
-                rounding. By default not.
+                rounding. By default false.
 
         Returns:
             The settings, with the condition ``ours`` (our own, not one from the paper's
@@ -113,8 +113,8 @@ def plan(settings: Settings) -> Plan:
           (:func:`inweights.probes.hop_correlation`), ``far`` (the same over pairs that
           are not neighbours; not for Node2Vec) and ``film``
           (:func:`inweights.probes.snapshot`; during training, only for the first seed).
-        - Computation: ``links`` by ``graph``, a row per edge with the names of its
-          ends.
+        - Computation: ``links``, with the label ``graph``: a row per edge with the
+          names of its ends.
 
     Raises:
         ConfigError: A graph has more than 10,000 nodes, or all its connected nodes are
@@ -163,7 +163,7 @@ def _check_graph(name: str, graph: Graph) -> int:
     if count > MOST:
         raise ConfigError(
             f"graph '{name}' has {count:,} nodes; up to {MOST:,} can be recorded and shown. Use "
-            "a part of it, or train it without recording: docs/navigation.md shows how"
+            "a part of it, or train on it without recording, as shown in docs/navigation.md"
         )
     if not _has_far_nodes(*edge_ends(world)):
         raise ConfigError(
@@ -204,7 +204,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the frames of the animations, and the tables that claims judge.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name, all with the columns
+        tables: The tables that result from :func:`plan`, by name, all with the columns
             ``graph`` and ``seed``: ``recall`` (``architecture`` and the columns of
             :func:`~inweights.probes.graph_recall`), ``correlation`` and ``far``
             (``architecture`` and the columns of

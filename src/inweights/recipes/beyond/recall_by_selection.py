@@ -110,10 +110,10 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Labels of the trials: ``n`` (number of subjects: 8, 32, 128), ``width`` (of
-          the model), and ``arm`` (``swept``: known subjects at every width; at one
-          width ``known``: known subjects; ``new embeddings``: then new subjects, by
-          training embeddings alone; ``new embeddings, random block``: the same with a
-          random frozen block).
+          the model), and ``arm`` (``swept``: known subjects at every width. The other
+          arms have one width. ``known``: known subjects; ``new embeddings``: then new
+          subjects, by training only their embeddings; ``new embeddings, random block``:
+          the same with a random frozen block).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``transferred``
           (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`; only for
           ``arm`` known).
@@ -172,7 +172,7 @@ def _trial(
     columns="explained zero_shot",
     label="recall of new facts",
     null="Embeddings at random recall one fact in n.",
-    caption="New subjects have the embeddings that follow from those of known ones.",
+    caption="The embeddings of new subjects are computed by a fit to those of known subjects.",
     low=0.0,
     high=1.0,
 )
@@ -239,27 +239,29 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return recall, and the smallest width of full recall by size and seed.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``) and ``transferred``
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`: ``part,
+            role, distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``) and ``transferred``
             (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`:
             ``explained, zero_shot``). Both have the columns ``n, width, arm, seed``.
             The labels are ``n`` (number of subjects: 8, 32, 128), ``width`` (of the
-            model), and ``arm`` (``swept``: known subjects at every width; at one width
-            ``known``: known subjects; ``new embeddings``: then new subjects, by
-            training embeddings alone; ``new embeddings, random block``: the same with a
-            random frozen block). Accuracies and recall are fractions from 0 to 1.
+            model), and ``arm`` (``swept``: known subjects at every width. The other
+            arms have one width. ``known``: known subjects; ``new embeddings``: then new
+            subjects, by training only their embeddings; ``new embeddings, random
+            block``: the same with a random frozen block). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         - ``swept``: a row per run: ``recall`` (accuracy, 0 to 1) of the known facts;
-          ``subjects`` is a text with the size, such as ``32 subjects``. Columns: ``n,
+          ``subjects`` is a string with the size, such as ``32 subjects``. Columns: ``n,
           width, arm, seed, role, recall, subjects``.
         - ``needed``: a row per size and seed: the smallest ``width`` with a recall of
           .99 or more (twice the largest width if there is none), and ``growth``, this
           width divided by the width needed at the smallest size. Columns: ``n, seed,
           width, growth``.
-        - ``recall``: a row per run of the arms other than ``swept`` and role
-          (``known``, ``new``): its ``recall``. Columns: as in ``swept``.
+        - ``recall``: a row per role (``known``, ``new``) and run of the arms other than
+          ``swept``, with its ``recall``. Columns: as in ``swept``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

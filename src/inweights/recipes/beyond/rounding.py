@@ -148,13 +148,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the lowest and the final Spearman's ρ, how long a geometry lasts, and final margins.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``order``
-            (:func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
-            null_high``) and ``margin`` (:func:`inweights.probes.geometric_margin`:
-            ``over, margin, worst, positive, null_positive, null_worst, null_all``).
-            Both have the columns ``change, width, seed, p, step``. The labels are
-            ``change`` (fp32: plain AdamW; bf16; noise .1; ε 1e-3; β₂ .9: as
-            :class:`Change` explains) and ``width`` (of TinyNN: 64, 128).
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``order`` (:func:`inweights.probes.hop_correlation`:
+            ``spearman, null_mean, null_low, null_high``) and ``margin``
+            (:func:`inweights.probes.geometric_margin`: ``over, margin, worst, positive,
+            null_positive, null_worst, null_all``). Both have the columns ``change,
+            width, seed, p, step``. The labels are ``change`` (fp32: plain AdamW; bf16;
+            noise .1; ε 1e-3; β₂ .9: as :class:`Change` explains) and ``width`` (of
+            TinyNN: 64, 128).
 
     Returns:
         - ``ends``: a row per run: the lowest Spearman's ρ (``best``), the ``last`` ρ,
@@ -162,9 +163,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           :data:`ORDER`, -.1, divided by the number of steps; 0 if there is none) and
           ``margin`` (mean over nodes of the margin of the smallest neighbour, at the
           end). Columns: ``change, seed, width, last, best, life, margin, lost``.
-        - ``order``: a row per run and step, except step 0, with ρ; ``panel`` is a text
-          that names the width. Columns: all columns of the measured ``order``, plus
-          ``panel``.
+        - ``order``: a row per run and step, except step 0, with ρ; ``panel`` is a
+          string that names the width. Columns: all columns of the measured ``order``,
+          plus ``panel``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -82,22 +82,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on untrained reversals, and recall of the facts.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`) with the columns ``beside, told, model,
-            seed, part, role, distribution, statements, accuracy, accuracy_among,
-            chance, loss, right_answers``. The labels are ``beside`` (what is trained in
-            addition to the forward facts: ``nothing``; ``targets``: facts whose answers
-            are the entities; ``identities``; ``both``), ``told`` (number of pairs whose
-            reversal is trained: 0, 10), and ``model`` (Emb-MLP; GPT, small). Accuracies
-            and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`) with the
+            columns ``beside, told, model, seed, part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``. The labels are
+            ``beside`` (what is trained in addition to the forward facts: ``nothing``;
+            ``targets``: facts whose answers are the entities; ``identities``;
+            ``both``), ``told`` (number of pairs whose reversal is trained: 0, 10), and
+            ``model`` (Emb-MLP; GPT, small). Accuracies and recall are fractions from 0
+            to 1.
 
     Returns:
         - ``reversals``: a row per run: the accuracy on the untrained reversals, over
           all outputs (``accuracy``) and among the subjects (``accuracy_among``).
           Columns: all columns of ``accuracy``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
-          over the roles (kinds) of facts. Columns: ``model, beside, told, seed,
-          accuracy``.
+        - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
+          (kinds) of facts. Columns: ``model, beside, told, seed, accuracy``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -37,9 +37,9 @@ _PRODUCTS = ("BCDE", "ACDE", "ABDE", "ABCE")
 def design() -> dict[str, list[int]]:
     """Return the level, -1 or 1, of each of nine factors in each of the 32 cells of the design.
 
-    The factors are the keys of :data:`FACTORS`. The design is a full factorial of five
-    factors. The levels of each of the other four are products of the levels of these
-    five (resolution IV).
+    The factors are the keys of :data:`FACTORS`, and a cell is a combination of their
+    levels. The design is a full factorial of five factors. The levels of each of the
+    other four are products of the levels of these five (resolution IV).
 
     Returns:
         For each factor, by name, a list of 32 levels, one for each cell.
@@ -84,10 +84,11 @@ def plan(settings: Settings) -> Plan:
         The plan.
 
         - Labels of the trials: ``cell`` (0 to 31) and the value of each factor in the
-          cell: ``rate`` (times 0.064 / width: 0.5, 2), ``random_offset`` (of positions:
-          False, True), ``tied_head`` (False, True), ``small_initialisation`` (False,
-          True), ``decay`` (weight decay: 0, 0.1), ``layers`` (2, 4), ``width`` (32,
-          64), ``steps`` (280, 560), and ``facts`` (number ``N`` of subjects: 10, 20).
+          cell: ``rate`` (learning rate, as a multiple of 0.064 / width: 0.5, 2),
+          ``random_offset`` (whether positions have one: False, True), ``tied_head``
+          (False, True), ``small_initialisation`` (False, True), ``decay`` (weight
+          decay: 0, 0.1), ``layers`` (2, 4), ``width`` (32, 64), ``steps`` (280, 560),
+          and ``facts`` (number ``N`` of subjects: 10, 20).
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
         The labels contain the undivided values, even if ``shrink`` divides them.
@@ -135,21 +136,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the effect of each factor by seed, and the explained shares of variance.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`) with the columns ``cell, rate,
-            random_offset, tied_head, small_initialisation, decay, layers, width, steps,
-            facts, seed, part, role, distribution, statements, accuracy, accuracy_among,
-            chance, loss, right_answers``. The labels are ``cell`` (0 to 31) and the
-            value of each factor in the cell: ``rate`` (times 0.064 / width: 0.5, 2),
-            ``random_offset`` (of positions: False, True), ``tied_head`` (False, True),
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`) with the
+            columns ``cell, rate, random_offset, tied_head, small_initialisation, decay,
+            layers, width, steps, facts, seed, part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``. The labels are
+            ``cell`` (0 to 31) and the value of each factor in the cell: ``rate``
+            (learning rate, as a multiple of 0.064 / width: 0.5, 2), ``random_offset``
+            (whether positions have one: False, True), ``tied_head`` (False, True),
             ``small_initialisation`` (False, True), ``decay`` (weight decay: 0, 0.1),
             ``layers`` (2, 4), ``width`` (32, 64), ``steps`` (280, 560), and ``facts``
             (number ``N`` of subjects: 10, 20). Accuracies and recall are fractions from
             0 to 1.
 
     Returns:
-        - ``composed``: a row per run: accuracy on the compositions. Columns: all
-          columns of ``accuracy``.
+        - ``composed``: a row per run, with the accuracy on the compositions. Columns:
+          all columns of ``accuracy``.
         - ``recall``: a row per run, with ``recall``, the lowest accuracy over the roles
           (kinds) of facts. Columns: ``cell, seed, recall``.
         - ``effects``: a row per term (a factor, or a pair of factors; ``order`` is 1 or

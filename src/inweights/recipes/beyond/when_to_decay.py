@@ -160,25 +160,26 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy and recall, and the gain over the same GPT without weight decay.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`) with the columns ``head, width, decayed,
-            when, seed, part, role, distribution, statements, accuracy, accuracy_among,
-            chance, loss, right_answers``. The labels are ``head`` (tied, untied),
-            ``width`` (64; 32, 128), ``decayed`` (``norms and biases spared``,
-            ``everything decays``), and ``when`` (phases with weight decay: ``never``,
-            ``during`` the first, ``after`` it, ``throughout``). Accuracies and recall
-            are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`) with the
+            columns ``head, width, decayed, when, seed, part, role, distribution,
+            statements, accuracy, accuracy_among, chance, loss, right_answers``. The
+            labels are ``head`` (tied, untied), ``width`` (64; 32, 128), ``decayed``
+            (``norms and biases spared``, ``everything decays``), and ``when`` (phases
+            with weight decay: ``never``, ``during`` the first, ``after`` it,
+            ``throughout``). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``runs``: a row per run: accuracy on the compositions, and ``recall`` of the
-          role of facts that the run recalls worst; ``panel`` names head and width.
-          Columns: all columns of ``accuracy``, plus ``recall, panel``.
-        - ``gain``: a row per run: the same, with ``_base``, the accuracy of the same
-          head, width and seed without decay, and ``gain``, the difference (0 without
-          decay). ``accuracy`` is NaN if the recall of the run is below :data:`KNOWN`
-          (.99), ``_base`` is NaN if the recall of the run without decay is, and
-          ``gain`` is NaN in both cases. Columns: all columns of ``accuracy``, plus
-          ``recall, _base, gain``.
+        - ``runs``: a row per run, with the accuracy on the compositions, and
+          ``recall``, the lowest accuracy over the roles of facts; ``panel`` names the
+          head and the width. Columns: all columns of ``accuracy``, plus ``recall,
+          panel``.
+        - ``gain``: a row per run, with the same columns except ``panel``, and with
+          ``_base``, the accuracy of the same head, width and seed without decay, and
+          ``gain``, the difference (0 without decay). ``accuracy`` is NaN if the recall
+          of the run is below :data:`KNOWN` (.99), ``_base`` is NaN if the recall of the
+          run without decay is below it, and ``gain`` is NaN in both cases. Columns: all
+          columns of ``accuracy``, plus ``recall, _base, gain``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

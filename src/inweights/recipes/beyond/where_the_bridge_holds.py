@@ -144,16 +144,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the final accuracy along every axis, and its relation to alignment.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``) and ``alignment``
-            (:func:`inweights.probes.alignment`: ``place, layer, depth, cosine, other,
-            contrast, nearest``). Both have the columns ``axis, value, init, world,
-            seed, step``. The labels are ``axis`` and ``value`` (the setting that
-            differs from the base run, and the label of its value: keys of
-            :data:`AXES`), ``init`` (initialisation: standard, small), and ``world``
-            (``C = 1`` and ``C = 2``, with identities; ``no identity``, C = 1).
-            Accuracies and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`: ``part,
+            role, distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``) and ``alignment`` (:func:`inweights.probes.alignment`:
+            ``place, layer, depth, cosine, other, contrast, nearest``). Both have the
+            columns ``axis, value, init, world, seed, step``. The labels are ``axis``
+            and ``value`` (the setting that differs from the base run, and the label of
+            its value: keys of :data:`AXES`), ``init`` (initialisation: standard,
+            small), and ``world`` (``C = 1`` and ``C = 2``, with identities; ``no
+            identity``, C = 1). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``map_c1``: the rows of ``final`` with identities at complexity one. Columns:
@@ -165,13 +165,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``final``: a row per run at its last step: accuracy on the compositions, and
           ``contrast`` and ``nearest`` of the alignment at the query (means over the
           blocks). Columns: as in ``map_c1``.
-        - ``alignment_tells``: a row per world with identities and seed: correlation
-          (Pearson's) of accuracy and contrast over the runs. Columns: ``world, seed,
-          correlation``.
+        - ``alignment_tells``: a row per world with identities and seed: Pearson's
+          correlation between accuracy and contrast over the runs. Columns: ``world,
+          seed, correlation``.
         - ``leads``: a row per run with identities whose accuracy is at least a half:
-          the half-times, in steps, of accuracy (``answered``) and of ``nearest``
-          (``aligned``), and ``lead``, the first minus the second. Columns: ``axis,
-          value, init, world, seed, answered, aligned, lead``.
+          the first steps at which the accuracy (``answered``) and ``nearest``
+          (``aligned``) are half-way from their first values to their maxima, and
+          ``lead``, the first minus the second. Columns: ``axis, value, init, world,
+          seed, answered, aligned, lead``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -94,16 +94,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return what states at the last position carry, the largest shares, and effects in controls.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, accuracy,
-            accuracy_among, chance, loss, right_answers``), ``carries``
-            (:func:`inweights.probes.carries`: ``place, depth, position, bridge,
-            relation, answer, unchanged, other, clean, chance``), and ``patching``
-            (:func:`inweights.probes.activation_patching`: ``part, role, length, layer,
-            depth, position, effect, accuracy``). All have the columns ``head, control,
-            seed, statements``. The labels are ``head`` (untied, tied) and ``control``
-            (``none``: the model itself; ``no-bridge``: trained without identities;
-            ``untrained``). Accuracies and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`: ``part,
+            role, distribution, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``carries`` (:func:`inweights.probes.carries`: ``place,
+            depth, position, bridge, relation, answer, unchanged, other, clean,
+            chance``), and ``patching`` (:func:`inweights.probes.activation_patching`:
+            ``part, role, length, layer, depth, position, effect, accuracy``). All have
+            the columns ``head, control, seed, statements``. The labels are ``head``
+            (untied, tied) and ``control`` (``none``: the model itself; ``no-bridge``:
+            trained without identities; ``untrained``). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         - ``shares``: a row per run, depth and ``carried`` (``bridge``, ``relation``,
@@ -112,14 +113,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           depth, carried, share``.
         - ``places``: the rows of ``carries`` about models that are not controls.
           Columns: all columns of ``carries``.
-        - ``after``: a row per run: the largest shares over all states at depth 2 or
-          more. Columns: ``head, control, seed, bridge, relation, answer``.
+        - ``after``: a row per run, with the largest share of each kind over all states
+          at depth 2 or more. Columns: ``head, control, seed, bridge, relation,
+          answer``.
         - ``largest``: a row per run: the largest share of bridge or answer over all
           states (``either``). Columns: ``head, control, seed, either``.
-        - ``compositions``: a row per run: accuracy on the compositions. Columns: all
-          columns of ``accuracy``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
-          over the roles (kinds) of facts. Columns: ``head, control, seed, accuracy``.
+        - ``compositions``: a row per run, with the accuracy on the compositions.
+          Columns: all columns of ``accuracy``.
+        - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
+          (kinds) of facts. Columns: ``head, control, seed, accuracy``.
         - ``influence``: a row per run trained without identities: the ``effect`` of
           patching the state after ``block.2`` at the last position, the same effect in
           the run with identities (``whole``), and ``part``, the first divided by the

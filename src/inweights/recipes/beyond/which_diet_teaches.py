@@ -89,7 +89,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. Its computations are ``before``
         (:func:`~inweights.recipes.shared.language.strategies.known_before`: the answers
-        of the untrained model to general questions, computed once, without labels) and
+        to general questions before fine-tuning, computed once, without labels) and
         ``after`` (:func:`~inweights.recipes.shared.language.strategies.teach`), for
         each seed, with the label ``condition``: the strategies of ``augment`` that
         state the facts, keys of :data:`CONDITIONS`.
@@ -135,7 +135,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies by kind of question, lost knowledge, false assertions, and tokens.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``before``
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``before``
             (:func:`~inweights.recipes.shared.language.strategies.known_before`:
             ``chain, role, prompt, answer, best, rank, reciprocal, probability, share,
             others, kind``), ``after``
@@ -159,9 +160,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           themselves (``repeats``) or begin with a trained name (``spilled``); and the
           number of tokens (``trained``) and ``loss`` of the fine-tuning. Columns:
           ``condition, seed, lost, rise, repeats, spilled, trained, loss``.
-        - ``wrong``: a row per run and kind of question: the share of generated answers
-          that begin with a wrong name of the world. Columns: ``condition, seed, what,
-          wrong``.
+        - ``wrong``: a row per run and kind of question, with the share of generated
+          answers that begin with a wrong name of the world. Columns: ``condition, seed,
+          what, wrong``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -22,7 +22,7 @@ class Entry(msgspec.Struct, frozen=True):
         name: Full name, ``<paper>/<figure>``.
         title: Title, which states what the recipe shows.
         paper: Full name of the paper; ``inweights`` for recipes of our own.
-        place: Place in the paper, such as ``Figure 2``. For recipes of our own, a free
+        place: Place in the paper, such as ``Figure 2``. For recipes of our own, free
             text.
         extras: Extras of the package that a run requires (``hf`` or ``lm-demo``), by
             scale. The tuple is empty for a scale that requires none.
@@ -54,11 +54,11 @@ def entry_of(name: str) -> Entry:
             recipe, the recipe is not loaded.
 
     Returns:
-        The summary, from the stored index for the full name of a built-in recipe, and
-        otherwise computed from the loaded recipe.
+        The summary. For the full name of a built-in recipe, it is taken from the stored
+        index; otherwise it is computed from the loaded recipe.
 
     Raises:
-        ConfigError: No recipe has the name, or it is the last part of several names.
+        ConfigError: No recipe has the name, or several recipes have it after the slash.
     """
     from inweights.recipes import is_built_in
 
@@ -76,7 +76,7 @@ def read_entry(name: str) -> Entry:
         The summary, computed from the recipe and not read from the stored index.
 
     Raises:
-        ConfigError: No recipe has the name, or it is the last part of several names.
+        ConfigError: No recipe has the name, or several recipes have it after the slash.
     """
     from inweights.recipes import get_recipe
     from inweights.recipes.catalogue.settings import extras

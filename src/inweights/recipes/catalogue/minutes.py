@@ -1,8 +1,8 @@
 """Look up the processor time of recipes at scale ``cpu``, in minutes for all seeds.
 
 ``tests/house/catalogue.py`` of the repository writes the file ``minutes.json``, and a
-test compares its versions with those of the recipes. ``inweights run RECIPE --dry-run``
-estimates the time of a run on your own machine.
+test compares the versions in this file with those of the recipes. ``inweights run
+RECIPE --dry-run`` estimates the time of a run on your own machine.
 """
 
 import time
@@ -34,10 +34,10 @@ class Timing(msgspec.Struct, frozen=True):
         pace: :func:`pace` of the machine on which the recipe was timed, in
             milliseconds; by default the pace of the machine on which most recipes were
             timed.
-        shared: Part of ``minutes`` that is spent on training runs which an earlier
-            recipe in the list of recipes contains, too. If that recipe was run with
-            ``--keep-models``, these models are loaded and not trained again. By default
-            0.
+        shared: Part of ``minutes`` that is spent on training runs which also belong to
+            an earlier recipe in the list of recipes. If that recipe was run with
+            ``--keep-models``, these models are loaded instead of being trained again.
+            By default 0.
     """
 
     version: int
@@ -64,8 +64,8 @@ class Timing(msgspec.Struct, frozen=True):
     def shared_here(self, pace: float) -> float:
         """Return the estimated minutes of shared training runs on a machine of the given pace.
 
-        Shared are the training runs that an earlier recipe in the list of recipes
-        contains, too.
+        Training runs are shared if they also belong to an earlier recipe in the list of
+        recipes.
 
         Args:
             pace: Pace of that machine in milliseconds, as measured by :func:`pace`.
@@ -82,7 +82,7 @@ class Timing(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def timings() -> dict[str, Timing]:
-    """Return the stored timings by full name of the recipe; some recipes have none."""
+    """Return the stored timings by full name of the recipe, for all recipes that were timed."""
     text = resources.files("inweights.recipes.catalogue").joinpath(FILE).read_bytes()
     return msgspec.json.decode(text, type=dict[str, Timing])
 
@@ -111,9 +111,9 @@ def cost_of(name: str) -> str:
         name: Full name of the recipe. An unknown name counts as not timed.
 
     Returns:
-        A text such as ``about 3 minutes on one core``, for all seeds. It begins with
-        ``at most`` if training runs stop as soon as the facts are learned. Empty if the
-        recipe was not timed.
+        A string such as ``about 3 minutes on one core``, for all seeds. It begins with
+        ``at most`` if training runs stop as soon as the facts are learned. The string
+        is empty if the recipe was not timed.
 
     Example:
         >>> cost_of("demo/two-hop").endswith("on one core"), cost_of("mine/rings")

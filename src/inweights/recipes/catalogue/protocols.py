@@ -24,14 +24,14 @@ class BesidePaper(msgspec.Struct, frozen=True):
     """Summary of how closely a recipe follows its paper, at the scale ``cpu``.
 
     Attributes:
-        settings: Number of the recipe's distinct settings by origin: ``paper`` (as in
-            the paper), ``code`` (as in the paper's code), ``smaller`` (than in the
-            paper), ``ours`` (our own choice) or ``unclassified``. An origin without
-            settings is missing.
-        claims: How closely each claim of the paper follows the paper's protocol, by the
-            claim's full id: ``exact`` (its settings and sizes), ``scaled`` (its
-            settings at a smaller size) or ``substitute`` (a different model, data set
-            or measure).
+        settings: Number of distinct settings of the recipe for each origin: ``paper``
+            (the value in the paper), ``code`` (the value in the paper's code),
+            ``smaller`` (a smaller value than in the paper), ``ours`` (our own choice)
+            or ``unclassified``. Origins without settings are left out.
+        claims: How closely the evaluation of each claim follows the paper's protocol,
+            by the full id of the claim: ``exact`` (the paper's settings and sizes),
+            ``scaled`` (the paper's settings at a smaller size) or ``substitute`` (a
+            different model, data set or measure).
     """
 
     settings: dict[Whose, int]
@@ -70,14 +70,14 @@ def stored() -> dict[str, BesidePaper]:
 
 
 def computed_protocol(claim: str) -> Protocol | None:
-    """Return how closely a claim follows the paper's protocol, from the stored summaries.
+    """Return how closely the evaluation of a claim follows the paper's protocol, as stored.
 
     Args:
         claim: Full id of the claim, ``<paper>/<figure>/<id>``.
 
     Returns:
-        ``exact`` (the paper's settings and sizes), ``scaled`` (its settings at a
-        smaller size) or ``substitute`` (a different model, data set or measure).
+        ``exact`` (the paper's settings and sizes), ``scaled`` (the paper's settings at
+        a smaller size) or ``substitute`` (a different model, data set or measure).
         ``None`` if the claim is unknown, or is a claim of our own, which no paper
         states.
 

@@ -35,10 +35,10 @@ class Setting:
         meaning: Explanation of the setting. Empty if neither a docstring nor the
             recipe's file explains it.
         values: Value of the setting by scale, as a plain Python value (number, string,
-            list or dictionary). A scale without the setting is missing.
-        ours: Whether the value is our own choice at every scale. If false, the default,
-            the value at the scale ``paper`` is the paper's, and a different value at a
-            smaller scale is our own choice.
+            list or dictionary). Scales without the setting are left out.
+        ours: Whether the value is our own choice at every scale. If false (the
+            default), the value at the scale ``paper`` is taken from the paper, and a
+            different value at a smaller scale is our own choice.
     """
 
     path: str
@@ -79,8 +79,8 @@ def extras(config: msgspec.Struct) -> tuple[str, ...]:
         config: Settings of a recipe. Nested configs are searched as well.
 
     Returns:
-        ``("lm-demo",)`` if a language model is fine-tuned and ``@smollm2`` is named,
-        ``("hf",)`` if a different language model is fine-tuned, otherwise an empty
+        ``("lm-demo",)`` if the recipe fine-tunes the language model ``@smollm2``,
+        ``("hf",)`` if it fine-tunes only other language models, otherwise an empty
         tuple.
     """
     parts = list(_structs(config))

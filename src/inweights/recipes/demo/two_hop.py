@@ -102,9 +102,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on compositions, curves of recall, and two panels of templates.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
-            columns ``model, identity, seed``. Accuracies and recall are fractions from
-            0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. All tables have the columns ``model, identity, seed``.
+            Accuracies and recall are fractions from 0 to 1.
 
             - ``accuracy``, from :func:`inweights.probes.accuracy`, with the additional
               columns ``part, role, distribution, statements, accuracy, accuracy_among,
@@ -120,15 +120,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (Boolean: whether the identity facts are part of training).
 
     Returns:
-        - ``compositions``: a row per run, the accuracy on the compositions. Columns:
-          all columns of ``accuracy``.
+        - ``compositions``: a row per run, with the accuracy on the compositions.
+          Columns: all columns of ``accuracy``.
         - ``learning``: a row per run, step and role (first hop, second hop,
-          composition), the accuracy with labels for the figure: ``bridge`` (``with b →
-          b`` or ``without``) and ``asked`` (the role in symbols, such as ``(a, r1) →
-          b``). Columns: all columns of ``curves``, plus ``bridge, asked``.
-        - ``panels``: the templates of Emb-MLP, a row per prompt and output, with
-          ``panel`` (``with b → b`` or ``without``). Columns: all columns of
-          ``two_hop``, plus ``panel``.
+          composition), with the accuracy and with labels for the figure: ``bridge``
+          (``with b → b`` or ``without``) and ``asked`` (the role in symbols, such as
+          ``(a, r1) → b``). Columns: all columns of ``curves``, plus ``bridge, asked``.
+        - ``panels``: a row per prompt and output of an Emb-MLP, with its template (the
+          logit of this output) and ``panel`` (``with b → b`` or ``without``). Columns:
+          all columns of ``two_hop``, plus ``panel``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -56,7 +56,7 @@ def last_loss(losses: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
     Returns:
         A row per group: the columns ``by`` and ``loss``, the value at the largest step.
-        If several rows have this step, the last one of the table counts.
+        If several rows have this step, the last of them is used.
     """
     ordered = losses.sort("step", maintain_order=True)
     return ordered.group_by(list(by), maintain_order=True).agg(pl.col("loss").last())

@@ -131,22 +131,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the rise of similarity from layer to layer, its prediction, and final losses.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``cosines``
-            (:func:`inweights.probes.depth.label_cosines`: ``layer, depth, same, other,
-            other_size``), ``foretold``
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``cosines`` (:func:`inweights.probes.depth.label_cosines`:
+            ``layer, depth, same, other, other_size``), ``foretold``
             (:func:`inweights.probes.depth.predicted_similarity_by_depth`: ``depth,
             foretold``), and ``losses`` (training losses, as recorded: ``phase, step,
             loss``). All have the columns ``model, seed``. The label is ``model``
             (``linear network``, ``GPT``).
 
     Returns:
-        - ``steps``: a row per run, with ``least``, the smallest rise of the cosine
-          within a label from one layer to the next. Columns: ``model, seed, least``.
-        - ``ends``: a row per run: ``rise`` of the cosine within a label from the first
-          to the last layer, ``contrast`` of the last layer (cosine within a label minus
-          absolute cosine between labels), and ``other_rise``, the rise of the absolute
-          cosine between labels. Columns: ``model, seed, rise, contrast, other_rise``.
-        - ``predicted``: a row per layer, up to depth 4, and seed of the linear network,
+        - ``steps``: a row per run, with ``least``, the smallest increase, from one
+          layer to the next, in the cosine similarity of inputs with the same label.
+          Columns: ``model, seed, least``.
+        - ``ends``: a row per run: ``rise``, the increase in this cosine similarity from
+          the first to the last layer; ``contrast``, its value in the last layer minus
+          the absolute cosine similarity of inputs with different labels; and
+          ``other_rise``, the increase in the latter from the first to the last layer.
+          Columns: ``model, seed, rise, contrast, other_rise``.
+        - ``predicted``: a row per seed and layer (up to depth 4) of the linear network,
           with the predicted cosine (``foretold``) and its absolute ``error``. Columns:
           all columns of ``cosines``, plus ``foretold, error``.
         - ``final_loss``: a row per run, with the training loss that was recorded last.

@@ -73,13 +73,14 @@ def plan(settings: Settings) -> Plan:
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
           (:func:`inweights.probes.resemblance`).
 
-        ``course`` is the order of training (:func:`~.courses.phase_roles`): joint, all
-        premises together; SA (similarity, then attribution), both sentences of the
-        similarity premise, then the attribution; AS (attribution, then similarity), the
-        attribution together with the similarity sentence about the same entity, then
-        the similarity sentence about the other entity; AS-pair and AS-target, two other
-        readings of AS (the attribution, then both similarity sentences; the
-        attribution, then only the sentence about the other entity).
+        ``course`` is the order of training (:func:`~.courses.phase_roles`). ``joint``
+        trains all premises together. ``SA`` (similarity, then attribution) trains both
+        sentences of the similarity premise, then the attribution. ``AS`` (attribution,
+        then similarity) trains the attribution together with the similarity sentence
+        about the same entity, then the similarity sentence about the other entity.
+        ``AS-pair`` and ``AS-target`` are two other readings of AS: the attribution,
+        then both similarity sentences; or the attribution, then only the sentence about
+        the other entity.
 
     Raises:
         ConfigError: ``n`` is below 2, ``rho`` is below 1, ``late`` is negative,
@@ -130,36 +131,37 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return which printed numbers each reading reproduces, and which scales reproduce Table 3.
+    """Return how many printed numbers the readings and initial scales reproduce.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``) and ``resemblance``
-            (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
-            other, contrast``). Both have the columns ``model, course, std, seed``. The
-            labels are ``model`` (``one-layer`` and ``GPT`` as in Table 1;
-            ``end-to-end``, the one-layer transformer of Table 3), ``course`` (the order
-            of training, explained at :func:`plan`: AS, AS-pair, AS-target, joint, SA),
-            and ``std`` (initial scale: 0.001, 0.02, 0.0025, 0.0075, 0.01). Accuracies
-            and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`: ``part,
+            role, distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``) and ``resemblance`` (:func:`inweights.probes.resemblance`:
+            ``prompt, layer, depth, cosine, other, contrast``). Both have the columns
+            ``model, course, std, seed``. The labels are ``model`` (``one-layer`` and
+            ``GPT`` as in Table 1; ``end-to-end``, the one-layer transformer of Table
+            3), ``course`` (the order of training, explained at :func:`plan`: AS,
+            AS-pair, AS-target, joint, SA), and ``std`` (initial scale: 0.001, 0.02,
+            0.0025, 0.0075, 0.01). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
-          two entities' states, defined at :func:`inweights.probes.resemblance`),
-          ``other`` (the same for entities of different pairs) and ``success`` (accuracy
-          on the conclusions, which are not trained). Columns: ``model, course, std,
-          seed, cosine, other, success``.
-        - ``shown``: the rows of ``table``, with ``start``, a text that names model and
-          initial scale, for the figure. Columns: ``model, course, std, seed, cosine,
-          success, start``.
-        - ``given``: a row per seed, with ``most``: the number of the six printed values
-          for AS (similarity and success of three models) that the best reading
-          reproduces. For the end-to-end model, the initial scale that reproduces most
-          of them counts. Columns: ``seed, most``.
+        - ``table``: a row per run: ``cosine`` (the mean cosine similarity between the
+          states of the two entities of a pair, defined at
+          :func:`inweights.probes.resemblance`), ``other`` (the same mean for entities
+          of different pairs) and ``success`` (accuracy on the conclusions, which are
+          not trained). Columns: ``model, course, std, seed, cosine, other, success``.
+        - ``shown``: the rows of ``table``, with ``start``, a string that names the
+          model and the initial scale, for the figure. Columns: ``model, course, std,
+          seed, cosine, success, start``.
+        - ``given``: a row per seed, with ``most``, the largest number of the six
+          printed values for AS (similarity and success of three models) that one
+          reading reproduces. For the end-to-end model, the initial scale that
+          reproduces most of its values is used. Columns: ``seed, most``.
         - ``starts``: a row per reading of AS (``course``) and seed, with ``matching``,
-          the number of initial scales at which the end-to-end model has all three
-          similarities as printed (within 0.03). Columns: ``course, seed, matching``.
+          the number of initial scales at which the end-to-end model reproduces all
+          three printed similarities to within 0.03. Columns: ``course, seed,
+          matching``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

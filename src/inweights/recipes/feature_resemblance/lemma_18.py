@@ -70,15 +70,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the distances of the networks from their infinite-width limit, by layer and width.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``states``
+        tables: The tables that result from :func:`plan`, by name: ``states``
             (:func:`~inweights.theory.feature_resemblance.depth.lemma_18`) with the
             columns ``width, seed, layer, length, same, other, cosine``.
 
     Returns:
-        - ``widest``: a row per layer and seed of the widest network, with its distances
-          from the limit: ``length`` (of a state), ``same`` (product of two states with
-          the same label) and ``other`` (with different labels). Columns: all columns of
-          ``states``.
+        - ``widest``: a row per layer and seed of the widest network, with the distances
+          of three quantities from their limits: the length of a state (``length``), the
+          product of two states with the same label (``same``), and the product of two
+          states with different labels (``other``). Columns: all columns of ``states``.
         - ``nearness``: a row per seed, with ``ratio``, the mean distance of the widest
           network (over layers and the three distances) divided by the mean distance of
           the narrowest. Columns: ``seed, ratio``.

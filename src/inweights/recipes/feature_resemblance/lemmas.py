@@ -70,7 +70,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan checks of initialisations, stage 1 at several widths, and stage 2 step by step.
+    """Plan checks of the initialisation, of stage 1 at several widths, and of stage 2 step by step.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``few`` and ``rho``;
@@ -183,7 +183,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the losses of each descent, their bounds, and cosines of dissimilar entities times √d.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``alike``
+        tables: The tables that result from :func:`plan`, by name: ``alike``
             (:func:`inweights.probes.resemblance`: ``course, width, prompt, layer,
             depth, one, two, cosine, other, contrast``), ``starts``
             (:func:`~inweights.theory.feature_resemblance.starts.one_layer_start`:
@@ -192,9 +192,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             above, length, product``), and ``stage_two``
             (:func:`~inweights.theory.feature_resemblance.stage_two.stage_two`:
             ``course, slower, steps, least, bound, step_size, phase, guess``). All have
-            the columns ``seed``. The labels are ``course`` (the two in which entities
-            stay dissimilar: AS, two-hop without identity) and ``width`` (``d``: 512,
-            1024, 2048).
+            the columns ``seed``. The labels are ``course`` (the two curricula under
+            which entities stay dissimilar: AS, two-hop without identity) and ``width``
+            (``d``: 512, 1024, 2048).
 
     Returns:
         - ``proven``: a row per course, phase and seed of the descents at the divided
@@ -204,14 +204,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           size divided by the one that the proof allows, and ``says``, the last bound
           divided by the loss of a uniform prediction. Columns: ``course, phase, slower,
           seed, ratio, exponent, step_size, says``.
-        - ``as_in_table_1``: the same at the rate of Table 1. Columns: as in ``proven``.
-        - ``unlike``: a row per trial and seed: the mean absolute cosine of dissimilar
-          entities (``size``), and this times √d (``scaled``). Columns: ``course, width,
-          seed, size, scaled``.
+        - ``as_in_table_1``: the same quantities at the learning rate of Table 1.
+          Columns: as in ``proven``.
+        - ``unlike``: a row per run: the mean absolute cosine similarity of dissimilar
+          entities (``size``), and the same multiplied by √d (``scaled``). Columns:
+          ``course, width, seed, size, scaled``.
         - ``curves``: a row per panel (course and phase), seed, number of steps and
           ``what`` (``least``, the smallest loss up to this step, or ``bound``), with
-          its ``value`` and ``digits``, the decimal logarithm. Columns: ``panel, seed,
-          steps, what, value, digits``.
+          its ``value`` and ``digits``, the decimal logarithm of the value. Columns:
+          ``panel, seed, steps, what, value, digits``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

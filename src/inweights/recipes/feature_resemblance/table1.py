@@ -63,12 +63,13 @@ def plan(settings: Settings) -> Plan:
           (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity
           that theory predicts for the one-layer transformer, without training.
 
-        ``course`` is the order of training (:func:`~.courses.phase_roles`): joint, all
-        premises together; SA (similarity, then attribution), both sentences of the
-        similarity premise, then the attribution; AS (attribution, then similarity), the
-        attribution together with the similarity sentence about the same entity, then
-        the similarity sentence about the other entity; two-hop, first and second hops
-        together, with or without identity facts.
+        ``course`` is the order of training (:func:`~.courses.phase_roles`). ``joint``
+        trains all premises together. ``SA`` (similarity, then attribution) trains both
+        sentences of the similarity premise, then the attribution. ``AS`` (attribution,
+        then similarity) trains the attribution together with the similarity sentence
+        about the same entity, then the similarity sentence about the other entity. The
+        two-hop orders train first and second hops together, with or without identity
+        facts.
 
     Raises:
         ConfigError: ``n`` is below 2, ``rho`` is below 1, ``gpt.losses`` lacks a task,
@@ -93,11 +94,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the results table, measured and predicted similarities, and accuracy on each role.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
-            (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
-            other, contrast``), ``foretold``
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`: ``part,
+            role, distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``resemblance`` (:func:`inweights.probes.resemblance`:
+            ``prompt, layer, depth, cosine, other, contrast``), ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts,
             closed_form``), and ``losses`` (training losses, as recorded: ``phase, step,
             loss``). All have the columns ``model, course, seed``. The labels are
@@ -106,11 +107,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
-          two entities' states, defined at :func:`inweights.probes.resemblance`),
-          ``other`` (the same for entities of different pairs), ``success`` (accuracy on
-          the conclusions, which are not trained) and the last training ``loss``.
-          Columns: ``model, course, seed, cosine, other, success, loss``.
+        - ``table``: a row per run: ``cosine`` (the mean cosine similarity between the
+          states of the two entities of a pair, defined at
+          :func:`inweights.probes.resemblance`), ``other`` (the same mean for entities
+          of different pairs), ``success`` (accuracy on the conclusions, which are not
+          trained) and the last training ``loss``. Columns: ``model, course, seed,
+          cosine, other, success, loss``.
         - ``predicted``: a row per run of the one-layer transformer, with both
           predictions of the cosine and their absolute errors, as
           :func:`~.common.compared` returns them. Columns: all columns of ``foretold``,

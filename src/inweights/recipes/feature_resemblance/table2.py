@@ -21,7 +21,7 @@ class Settings(iw.Config):
         rows: Number of rows of the data that are used, spread evenly over its
             relations; at least 2, or 0 for all rows.
         training: Settings of the fine-tuning in every stage.
-        conditions: Names of the conditions to run, some of ``CONDITIONS`` of
+        conditions: Names of the conditions to run, a subset of ``CONDITIONS`` in
             :mod:`inweights.recipes.shared.language.analogies`.
 
     Raises:
@@ -102,7 +102,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return success, recall and similarity (penultimate layer) for every condition and seed.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``answers``
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``answers``
             (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`) with
             the columns ``condition, seed, id, chain, role, prompt, answer, best, rank,
             hit, reciprocal, chance, probability, share, others, kind, thought, told,
@@ -112,10 +113,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``table``: a row per run: ``success`` (accuracy on the analogies), ``recall``
           (accuracy on the trained categories), ``chance`` (1 / number of categories),
-          ``similarity`` (mean cosine of the prompts about a pair), ``other`` (the same
-          for unpaired prompts), ``contrast`` (``similarity`` minus ``other``) and
-          ``gain`` (``success`` minus ``chance``). Columns: ``condition, seed, success,
-          recall, chance, similarity, other, contrast, gain``.
+          ``similarity`` (mean cosine similarity between the states of the two prompts
+          about a pair), ``other`` (the same for unpaired prompts), ``contrast``
+          (``similarity`` minus ``other``) and ``gain`` (``success`` minus ``chance``).
+          Columns: ``condition, seed, success, recall, chance, similarity, other,
+          contrast, gain``.
         - ``shown``: a row per run and ``column`` (success, recall, similarity and
           contrast, with the names that the figure shows), with its ``value``. Columns:
           ``condition, seed, column, value``.

@@ -72,15 +72,16 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Labels of the trials: ``course`` (joint, SA, AS) and ``setting`` (``as in the
-          table``; of the grid, a text such as ``σ0 0.001, η 0.3, m 5``).
+          table`` or, for settings of the grid, a string such as ``σ0 0.001, η 0.3, m
+          5``).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
           (:func:`inweights.probes.resemblance`).
 
-        ``course`` is the order of training (:func:`~.courses.phase_roles`): joint, all
-        premises together; SA (similarity, then attribution), both sentences of the
-        similarity premise, then the attribution; AS (attribution, then similarity), the
-        attribution together with the similarity sentence about the same entity, then
-        the similarity sentence about the other entity.
+        ``course`` is the order of training (:func:`~.courses.phase_roles`). ``joint``
+        trains all premises together. ``SA`` (similarity, then attribution) trains both
+        sentences of the similarity premise, then the attribution. ``AS`` (attribution,
+        then similarity) trains the attribution together with the similarity sentence
+        about the same entity, then the similarity sentence about the other entity.
 
     Raises:
         ConfigError: ``n`` is below 2, ``rho`` is below 1, or a value is out of range
@@ -118,22 +119,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return measured and published values, and the results over the grid with their extremes.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
+        tables: The tables that result from :func:`plan`, by name: ``accuracy``
             (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``) and ``resemblance``
             (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
             other, contrast``). Both have the columns ``course, setting, seed``. The
             labels are ``course`` (the order of training, explained at :func:`plan`:
-            joint, SA, AS) and ``setting`` (``as in the table``; of the grid, a text
-            such as ``σ0 0.001, η 0.3, m 5``). Accuracies and recall are fractions from
-            0 to 1.
+            joint, SA, AS) and ``setting`` (``as in the table`` or, for settings of the
+            grid, a string such as ``σ0 0.001, η 0.3, m 5``). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         - ``table``: a row per course and seed of the setting ``as in the table``:
-          ``cosine`` (mean over pairs of the cosine of their two entities' states,
-          defined at :func:`inweights.probes.resemblance`), ``other`` (the same for
-          entities of different pairs) and ``success`` (accuracy on the conclusions,
-          which are not trained). Columns: ``course, seed, cosine, other, success``.
+          ``cosine`` (the mean cosine similarity between the states of the two entities
+          of a pair, defined at :func:`inweights.probes.resemblance`), ``other`` (the
+          same mean for entities of different pairs) and ``success`` (accuracy on the
+          conclusions, which are not trained). Columns: ``course, seed, cosine, other,
+          success``.
         - ``shown``: a row per course, seed, ``what`` (``measured``, or ``published``
           with ``seed`` -1) and ``column`` (``similarity`` or ``success``), with its
           ``value``. Columns: ``course, seed, what, column, value``.

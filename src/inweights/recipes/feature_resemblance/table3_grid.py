@@ -142,37 +142,37 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return how many settings reproduce each printed number, and several numbers together.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``) and ``resemblance``
-            (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
-            other, contrast``). Both have the columns ``course, std, kappa, hidden,
-            variant, seed``. The labels are ``course`` (joint, SA, AS, AS-pair), ``std``
-            (``σ0``: 0.0045, 0.01), ``kappa`` (``κ0``: 100, 300), ``hidden`` (``m``: 5,
-            10), and ``variant`` (number of copies, or loss at which the first phase
-            ends, in words). Accuracies and recall are fractions from 0 to 1. A missing
-            table raises a ``KeyError``.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`: ``part,
+            role, distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``) and ``resemblance`` (:func:`inweights.probes.resemblance`:
+            ``prompt, layer, depth, cosine, other, contrast``). Both have the columns
+            ``course, std, kappa, hidden, variant, seed``. The labels are ``course``
+            (joint, SA, AS, AS-pair), ``std`` (``σ0``: 0.0045, 0.01), ``kappa`` (``κ0``:
+            100, 300), ``hidden`` (``m``: 5, 10), and ``variant`` (a string with the
+            number of copies or with the loss at which the first phase ends). Accuracies
+            and recall are fractions from 0 to 1. A missing table raises a ``KeyError``.
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
           (with the entities of other pairs) and ``success`` (accuracy on the
           conclusions). Columns: the labels, ``seed, cosine, other, success``.
         - ``shown``: the rows of ``table`` for the figures; ``scale`` is ``σ0 √κ0``,
-          ``setting`` states neurons and variant. Columns: ``course, scale, setting,
-          seed, cosine, success``.
+          ``setting`` states the number of neurons and the variant. Columns: ``course,
+          scale, setting, seed, cosine, success``.
         - ``given``: a row per printed number (``printed``, such as ``SA similarity``)
           and seed, with ``settings``, the number of settings that reproduce it: a
           similarity within 0.03, or a success of at least .97 (joint, SA) or at most
           .05 (AS). Columns: ``printed, seed, settings``.
-        - ``where``: a row per setting, printed number and seed; ``given`` is 1 if it
-          reproduces the number, else 0. Columns: ``setting, printed, seed, given``.
+        - ``where``: a row per setting, printed number and seed; ``given`` is 1 if the
+          setting reproduces it, else 0. Columns: ``setting, printed, seed, given``.
         - ``together``: a row per ``reading`` of AS (``AS`` or ``AS-pair``) and seed:
-          ``most``, the largest number of printed numbers that one setting reproduces;
-          the numbers of settings with all three similarities as printed (``alike``),
-          and with all three successes and each similarity at least .05 above the next,
-          from joint to AS (``pattern``); and ``gap``, the largest similarity of joint
-          training minus the largest similarity of AS. Columns: ``reading, seed, most,
-          alike, pattern, gap``.
+          ``most``, the largest number of printed values that one setting reproduces;
+          ``alike``, the number of settings that reproduce all three similarities;
+          ``pattern``, the number of settings that reproduce all three successes and
+          whose similarity decreases by at least .05 from joint to SA and from SA to AS;
+          and ``gap``, the largest similarity of joint training minus the largest
+          similarity of AS. Columns: ``reading, seed, most, alike, pattern, gap``.
     """
     table = fr.similarities(tables, _LABELS)
     cells = _cells(table)

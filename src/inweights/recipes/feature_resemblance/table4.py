@@ -32,7 +32,7 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
-        rhos: Numbers ``ρ`` of copies of the similarity premise, some of 1, 3 and 5.
+        rhos: Numbers ``ρ`` of copies of the similarity premise, any of 1, 3 and 5.
         one_layer: Training of the one-layer transformer.
         gpt: Training of the GPT; it stops at the loss printed for each ``ρ``.
 
@@ -93,25 +93,25 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the results table, the predicted similarities, and both with the published values.
+    """Return the results table, the predicted similarities, and both next to the published values.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`: ``part, role, distribution, statements,
-            accuracy, accuracy_among, chance, loss, right_answers``), ``resemblance``
-            (:func:`inweights.probes.resemblance`: ``prompt, layer, depth, cosine,
-            other, contrast``), and ``foretold``
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`: ``part,
+            role, distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``resemblance`` (:func:`inweights.probes.resemblance`:
+            ``prompt, layer, depth, cosine, other, contrast``), and ``foretold``
             (:func:`inweights.probes.resemblance.predicted_similarity`: ``from_facts,
             closed_form``). All have the columns ``model, rho, seed``. The labels are
             ``model`` (one-layer, GPT) and ``rho`` (1, 3, 5). Accuracies and recall are
             fractions from 0 to 1.
 
     Returns:
-        - ``table``: a row per run: ``cosine`` (mean over pairs of the cosine of their
-          two entities' states, defined at :func:`inweights.probes.resemblance`),
-          ``other`` (the same for entities of different pairs) and ``success`` (accuracy
-          on the conclusions, which are not trained). Columns: ``model, rho, seed,
-          cosine, other, success``.
+        - ``table``: a row per run: ``cosine`` (the mean cosine similarity between the
+          states of the two entities of a pair, defined at
+          :func:`inweights.probes.resemblance`), ``other`` (the same mean for entities
+          of different pairs) and ``success`` (accuracy on the conclusions, which are
+          not trained). Columns: ``model, rho, seed, cosine, other, success``.
         - ``predicted``: a row per run of the one-layer transformer, with both
           predictions of the cosine and their absolute errors, as
           :func:`~.common.compared` returns them. Columns: all columns of ``foretold``,

@@ -54,12 +54,13 @@ def plan(settings: Settings) -> experiments.Plan:
           ``lemma_1`` (:func:`~inweights.theory.feature_resemblance.stage_one.lemma_1`)
           (with the label ``mlp``: linear, relu).
 
-        ``course`` is the order of training (:func:`~.courses.phase_roles`): joint, all
-        premises together; SA (similarity, then attribution), both sentences of the
-        similarity premise, then the attribution; AS (attribution, then similarity), the
-        attribution together with the similarity sentence about the same entity, then
-        the similarity sentence about the other entity; two-hop, first and second hops
-        together, with or without identity facts.
+        ``course`` is the order of training (:func:`~.courses.phase_roles`). ``joint``
+        trains all premises together. ``SA`` (similarity, then attribution) trains both
+        sentences of the similarity premise, then the attribution. ``AS`` (attribution,
+        then similarity) trains the attribution together with the similarity sentence
+        about the same entity, then the similarity sentence about the other entity. The
+        two-hop orders train first and second hops together, with or without identity
+        facts.
 
     Raises:
         ConfigError: ``n`` or ``checked`` is below 2, ``rho`` is below 1, or a value is
@@ -98,9 +99,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return similarities, accuracies on the conclusions, and the final loss of each phase.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name, all with the column
-            ``seed``: ``accuracy`` and ``resemblance`` (``course`` and the columns of
-            the probes of these names), ``stage_one`` (``course`` and the columns of
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed), all with the column ``seed``: ``accuracy`` and
+            ``resemblance`` (``course`` and the columns of the probes of these names),
+            ``stage_one`` (``course`` and the columns of
             :func:`~inweights.theory.feature_resemblance.stage_one.stage_one`),
             ``lemma_1`` (``mlp``, ``matrix`` and ``error``: the largest relative
             difference of a gradient from autograd) and ``losses`` (``course, phase,
@@ -119,9 +121,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``phase`` and ``loss`` (its last training loss, in nats).
         - ``shown``, two rows per course and seed, for the figure: ``column``
           (``similarity`` or ``success``) and ``value``.
-        - ``lemmas``, two rows per course and seed: ``column`` (text that names an
+        - ``lemmas``, two rows per course and seed: ``column`` (a string that names an
           assumption of the lemmas: uniform attention, or the linear regime) and
-          ``value`` (the distance of stage 1 from it).
+          ``value`` (how far stage 1 deviates from this assumption).
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -272,7 +272,7 @@ class GPTTraining(iw.Config):
                 It has an effect only in ``joint`` and ``two-hop``.
 
         Returns:
-            A curriculum with one phase or two, each of which stops at its loss.
+            A curriculum with one or two phases, each of which stops at its loss.
 
         Raises:
             ConfigError: ``losses`` does not contain the task, or a value is out of

@@ -27,9 +27,9 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
-        architectures: Names of architectures, some of ``Node2Vec``, ``TinyGPT``,
+        architectures: Names of architectures, any of ``Node2Vec``, ``TinyGPT``,
             ``TinySSM`` and ``TinyNN``.
         descent: Settings of Node2Vec and its gradient descent.
         most: Largest number of updates of a training run. With ``None`` (the default)
@@ -92,8 +92,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the skew of embeddings beyond the graph's spectrum, and the result of each test.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. Both tables have the
-            columns ``graph, seed``.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. Both tables have the columns ``graph, seed``.
 
             - ``energy``, from :func:`inweights.probes.spectral_energy`, with the
               additional columns ``architecture, condition, space, eigenvalue, size,
@@ -114,8 +114,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           (:func:`inweights.probes.skew`) over all eigenspaces except the first,
           weighted by their dimensions. Columns: ``graph, architecture, seed, beyond``.
         - ``profile``: a row per run and eigenspace (``number``, from 1), with the
-          columns of :func:`inweights.probes.skew`; the graph's own spectrum is a
-          further ``architecture``, ``the spectrum itself``. Columns: ``graph,
+          columns of :func:`inweights.probes.skew`; the spectrum of the graph has rows
+          whose ``architecture`` is ``the spectrum itself``. Columns: ``graph,
           architecture, seed, space, eigenvalue, size, energy, cumulative, degenerate,
           null_mean, null_low, null_high, spectrum, relative, magnitude, beyond,
           number``.

@@ -1,4 +1,4 @@
-"""Section 3.2, C.3 (item 3) of Geometric Memory: the edges fit with frozen embeddings as well."""
+"""Section 3.2, C.3 (item 3) of Geometric Memory: models with frozen embeddings fit edges too."""
 
 from dataclasses import replace
 from functools import partial
@@ -41,14 +41,14 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
-        architectures: Names of architectures, some of ``TinyGPT``, ``TinySSM`` and
+        architectures: Names of architectures, any of ``TinyGPT``, ``TinySSM`` and
             ``TinyNN``.
         most: Largest number of updates of a training run. With ``None`` (the default)
             or 0, the paper's number is used.
-        conditions: Names of conditions, some of ``the code's``, ``the code's, bf16``
-            and ``ours``. Claims are judged in ``the code's``.
+        conditions: Names of conditions, any of ``the code's``, ``the code's, bf16`` and
+            ``ours``. Claims are judged in ``the code's``.
         wide: Width of the wide TinyNN, at least 1. It is trained for the same number of
             updates as the narrow one on the grid.
         longer: Smallest number of updates of the TinyNN with frozen embeddings at the
@@ -147,9 +147,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return final recall, the step of full recall, and the correlation of cosine and hops.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. Both tables have the
-            columns ``graph, architecture, condition, embeddings, seed``. Accuracies and
-            recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. Both tables have the columns ``graph, architecture,
+            condition, embeddings, seed``. Accuracies and recall are fractions from 0 to
+            1.
 
             - ``cosines``, from :func:`inweights.probes.cosines`, with the additional
               columns ``source, target, hops, cosine``.
@@ -172,19 +173,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           last step, with ``recall``. Columns: all columns of ``recall``.
         - ``ends``: a row per run at its last step: ``recall``, ``loss``,
           ``above_floor`` (loss minus the smallest possible loss on the graph) and
-          ``first``, the first step of recall 1. Columns: ``graph, architecture,
-          embeddings, seed, recall, worst, recall_others, accuracy, ceiling, loss,
-          floor, step, above_floor, first``.
-        - ``correlation``: a row per run: ``all`` and ``far``, Spearman's ρ of cosine
-          and hops over all pairs and over pairs of nodes two or more hops apart;
-          ``near``, the mean cosine at one hop minus the mean cosine at two hops; and
-          ``drop``, the mean cosine at two hops minus the mean cosine at more hops
-          (:func:`~.derived.far_correlation`). Columns: ``graph, architecture,
-          embeddings, seed, all, far, near, drop``.
-        - ``curves``: a row per run and step, except step 0: recall and loss; ``panel``
-          names architecture and graph. Columns: ``graph, architecture, embeddings,
-          seed, recall, worst, recall_others, accuracy, ceiling, loss, floor, step,
-          above_floor, panel``.
+          ``first``, the first step at which the recall is 1. Columns: ``graph,
+          architecture, embeddings, seed, recall, worst, recall_others, accuracy,
+          ceiling, loss, floor, step, above_floor, first``.
+        - ``correlation``: a row per run: ``all`` and ``far``, Spearman's ρ between
+          cosine similarity and distance in hops over all pairs and over pairs of nodes
+          two or more hops apart; ``near``, the mean cosine at one hop minus the mean
+          cosine at two hops; and ``drop``, the mean cosine at two hops minus the mean
+          cosine at more hops (:func:`~.derived.far_correlation`). Columns: ``graph,
+          architecture, embeddings, seed, all, far, near, drop``.
+        - ``curves``: a row per run and step, except step 0, with recall and loss;
+          ``panel`` names the architecture and the graph. Columns: ``graph,
+          architecture, embeddings, seed, recall, worst, recall_others, accuracy,
+          ceiling, loss, floor, step, above_floor, panel``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -82,7 +82,7 @@ class Node2VecDescent(iw.Config):
 
 
 class Training(iw.Config):
-    """Settings of an architecture's full-batch training on a graph by AdamW without weight decay.
+    """Settings for training an architecture on a graph by full-batch AdamW without weight decay.
 
     A value of the wrong type raises a ``ConfigError``; ranges are checked on use.
 
@@ -244,13 +244,12 @@ def trials(
 ) -> list[Trial]:
     """Return the trials of architectures on tiny graphs, one for each condition.
 
-    The conditions are ``the code's`` (as the paper's code trains: its vocabulary,
-    initialisation and schedule), ``the code's, bf16`` (the same in emulated bfloat16,
-    as the code does on a GPU) and ``ours`` (the simplest sufficient world and
-    initialisation).
+    The conditions are ``the code's`` (the vocabulary, initialisation and schedule of
+    the paper's code), ``the code's, bf16`` (the same in emulated bfloat16, as the code
+    does on a GPU) and ``ours`` (the simplest sufficient world and initialisation).
 
     Args:
-        shapes: Names of the graphs, some of :data:`GRAPHS`.
+        shapes: Names of the graphs, any of :data:`GRAPHS`.
         architectures: Names of the architectures: ``Node2Vec``, ``TinyGPT``,
             ``TinySSM`` (a Mamba), ``TinyNN`` or ``associative`` (TinyNN with frozen
             embeddings).

@@ -45,7 +45,7 @@ def judged(
 
 
 def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the energy in the first and in the top eigenspaces, and the energy by chance.
+    """Return the energy in the first and in the top eigenspaces, and the energy expected by chance.
 
     The top eigenspaces are the first ones that have at least two dimensions together:
     one eigenspace for the star (three dimensions), the grid and the cycle (two
@@ -93,7 +93,7 @@ def beside_random(correlation: pl.DataFrame) -> pl.DataFrame:
 
 
 def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return Spearman's ρ of cosine and hops, over all pairs and over pairs without an edge.
+    """Return Spearman's ρ of cosines and distances, over all pairs and over pairs without an edge.
 
     Pairs of nodes that no path connects, and pairs of a node with itself, are left out.
 

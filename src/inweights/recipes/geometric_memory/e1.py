@@ -42,7 +42,8 @@ class Settings(iw.Config):
 
     Attributes:
         star: Settings of the path-star and of the training on it.
-        search: Settings of the training runs with frozen embeddings, one run each.
+        search: Settings of the training runs with frozen embeddings, one entry for each
+            run.
         width: Width of the models with frozen embeddings; 0 for the width of ``star``.
             It is larger by default, since these models must memorise without a
             geometry.
@@ -103,9 +104,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return final accuracies with frozen and with trained embeddings, and curves.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. Both tables have the
-            columns ``embeddings, seed, part, place, accuracy, exact, statements``.
-            Accuracies and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. Both tables have the columns ``embeddings, seed, part, place,
+            accuracy, exact, statements``. Accuracies and recall are fractions from 0 to
+            1.
 
             - ``paths``, from :func:`inweights.probes.path_accuracy`, with the
               additional columns ``hardest, chance, step``.
@@ -118,15 +120,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``frozen``: a row per run with frozen embeddings at its last step: the
-          accuracies ``hardest`` (on the hardest token of held-out paths, the first
-          after the root), ``exact`` (share of held-out paths that are entirely
+          accuracies ``hardest`` (on the hardest token of held-out paths, which is the
+          first after the root), ``exact`` (share of held-out paths that are entirely
           correct), ``easiest_last`` (on the last token of held-out paths) and
           ``trained`` (share of trained paths that are entirely correct); ``chance``,
           the accuracy of guessing the hardest token; ``best`` (the highest accuracy of
           the hardest token at any step), and the recall of edges at the root (``root``)
           and elsewhere (``recall``). Columns: ``embeddings, seed, step, hardest, exact,
           easiest_last, trained, chance, best, recall, root``.
-        - ``learnt``: the same for runs with trained embeddings. Columns: as in
+        - ``learnt``: the same columns for runs with trained embeddings. Columns: as in
           ``frozen``.
         - ``curves``: a row per run, step and ``series`` (``hardest token, held out`` or
           ``exact match, trained``), with its ``accuracy``. Columns: ``embeddings, seed,

@@ -34,7 +34,7 @@ class Settings(iw.Config):
         most: Largest number of nodes of a complete bipartite graph. The number of its
             edges is a quarter of the square of the number of nodes.
         path: Number of nodes of a path of the stars, including the root; at least 2.
-        graphs: Names of the graphs that the constructions store, some of ``path-star``,
+        graphs: Names of the graphs that the constructions store, any of ``path-star``,
             ``grid``, ``cycle`` and ``irregular``.
         arms: Numbers of arms of the stars that are embedded in fewer dimensions than
             they have arms.
@@ -50,7 +50,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the storage costs of graphs of growing size, and the check of every construction.
+    """Plan the computation of storage costs by graph size, and the check of every construction.
 
     Args:
         settings: The recipe's settings, such as ``nodes``, ``most`` and ``path``;
@@ -62,8 +62,8 @@ def plan(settings: Settings) -> Plan:
 
         - ``costs`` (:func:`~inweights.theory.geometric_memory.storage_tables.costs`),
           with the labels ``graph`` (cycle, path-star, complete bipartite),
-          ``directions`` (of the stored edges: forward, both) and ``size`` (approximate
-          number of nodes: 17, 49, 101, 401, 1001).
+          ``directions`` (in which edges are stored: forward, both) and ``size``
+          (approximate number of nodes: 17, 49, 101, 401, 1001).
         - ``constructions``
           (:func:`~inweights.theory.geometric_memory.storage_tables.constructions`), for
           each seed, with the label ``graph`` (path-star, grid, cycle, irregular).
@@ -134,7 +134,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the costs of geometric and associative storage, and the errors of constructions.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
+        tables: The tables that result from :func:`plan`, by name. All tables have the
             columns ``seed, nodes``. Accuracies and recall are fractions from 0 to 1.
 
             - ``costs``, from
@@ -151,23 +151,26 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
               associative, geometric, ratio``.
 
     Returns:
-        - ``squeezing``: a row per seed. For the stars in fewer dimensions than arms:
-          ``growth``, the dimensions divided by the logarithm of the number of arms, for
-          the largest star relative to the smallest; ``most``, the largest ratio of bits
-          (associative to geometric); ``few`` and ``many``, the dimensions divided by
-          the arms, for the star with the fewest and with the most arms. Columns:
-          ``seed, growth, most, few, many``.
+        - ``squeezing``: a row per seed, about the stars that are embedded in fewer
+          dimensions than they have arms: ``growth``, the number of dimensions divided
+          by the logarithm of the number of arms, for the largest star relative to the
+          smallest; ``most``, the largest ratio of the bits of associative storage to
+          the bits of geometric storage; ``few`` and ``many``, the number of dimensions
+          divided by the number of arms, for the stars with the fewest and with the most
+          arms. Columns: ``seed, growth, most, few, many``.
         - ``squeezed``: a row per star and ``embedding`` (``dimensions``, or ``arms``,
           the dimensions of an embedding that is not squeezed), with its number as
           ``value``. Columns: ``seed, nodes, embedding, value``.
         - ``sparse``: the rows of ``costs`` of the cycle and the path-star, with
-          ``storage`` (a text with directions and tying) and ``panel`` (graph and
-          measure). Columns: all columns of ``costs``, plus ``storage, panel``.
+          ``storage`` (a string that states the number of directions and whether storage
+          is tied) and ``panel`` (graph and measure). Columns: all columns of ``costs``,
+          plus ``storage, panel``.
         - ``ratios``: the rows of ``sparse``, and the rows of the complete bipartite
           graph whose ``measure`` is ``norm``. Columns: as in ``sparse``.
         - ``growth``: a row per graph, measure, directions and tying: ``growth``, the
-          ratio of costs of the largest graph, divided by the ratio of the smallest
-          graph. Columns: ``seed, graph, measure, directions, tied, storage, growth``.
+          ``ratio`` of costs for the largest graph divided by the ``ratio`` for the
+          smallest graph. Columns: ``seed, graph, measure, directions, tied, storage,
+          growth``.
         - ``built``: a row per construction, with ``error``, the larger of its errors on
           edges and on other pairs. Columns: all columns of ``constructions``, plus
           ``error``.

@@ -17,7 +17,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
         descent: Settings of Node2Vec and its gradient descent.
         most: Largest number of updates of a training run. With ``None`` (the default)
@@ -82,7 +82,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the frames of the animations, the drawn graphs, and the tables used by claims.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
+        tables: The tables that result from :func:`plan`, by name. All tables have the
             columns ``graph, architecture, condition, seed``. Accuracies and recall are
             fractions from 0 to 1.
 

@@ -29,7 +29,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs on whole paths, with edges interleaved or first.
+    """Plan training runs on whole paths, with edges trained together with paths or before them.
 
     Args:
         settings: The recipe's settings, such as ``stars`` and ``every``;
@@ -38,7 +38,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (200,
+        - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
           4); (200, 5)) and ``condition`` (``interleaved``: edges and paths together;
           ``geometry first``: edges, then edges and paths with frozen embeddings).
         - Measure: ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
@@ -58,23 +58,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the exact match of whole paths, and the step at which each token is learned.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``paths``
-            (:func:`inweights.probes.path_accuracy`) with the columns ``graph,
-            condition, seed, part, place, hardest, accuracy, exact, statements, chance,
-            step``. The labels are ``graph`` (the text ``(arms, nodes per path)``: (200,
-            4); (200, 5)) and ``condition`` (``interleaved``: edges and paths together;
-            ``geometry first``: edges, then edges and paths with frozen embeddings).
-            Accuracies and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``paths`` (:func:`inweights.probes.path_accuracy`) with the
+            columns ``graph, condition, seed, part, place, hardest, accuracy, exact,
+            statements, chance, step``. The labels are ``graph`` (the string ``(arms,
+            nodes per path)``: (200, 4); (200, 5)) and ``condition`` (``interleaved``:
+            edges and paths together; ``geometry first``: edges, then edges and paths
+            with frozen embeddings). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``final``: a row per run at its last step: the accuracies ``hardest`` (on the
-          hardest token of held-out paths, the first after the root), ``exact`` (share
-          of held-out paths that are entirely correct), ``easiest_last`` (on the last
-          token of held-out paths) and ``trained`` (share of trained paths that are
+          hardest token of held-out paths, which is the first after the root), ``exact``
+          (share of held-out paths that are entirely correct), ``easiest_last`` (on the
+          last token of held-out paths) and ``trained`` (share of trained paths that are
           entirely correct); ``chance``, the accuracy of guessing the hardest token
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           condition, seed, step, hardest, exact, easiest_last, trained, chance``.
-        - ``exact``: the same for every step. Columns: as in ``final``.
+        - ``exact``: the same columns for every step. Columns: as in ``final``.
         - ``tokens``: a row per run, step and token of held-out paths, with its
           ``accuracy``, its name ``token`` and the ``panel`` of the figure (graph and
           condition). Columns: all columns of ``paths``, plus ``token, panel``.

@@ -174,11 +174,11 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (2, 5);
-          (3, 4); (2, 3)), ``arms`` (2, 3), and ``condition`` (``next token``: loss on
-          the whole path; ``first token alone``: only on the first one after the root;
-          ``reverse path``: on the path from the goal; ``teacherless``: the path is
-          hidden from the model).
+        - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (2,
+          5); (3, 4); (2, 3)), ``arms`` (2, 3), and ``condition`` (``next token``: loss
+          on the whole path; ``first token alone``: only on the first one after the
+          root; ``reverse path``: on the path from the goal; ``teacherless``: the path
+          is hidden from the model).
         - Measure: ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
 
     Raises:
@@ -203,16 +203,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves for every token, final accuracies, and the step at which each is learned.
+    """Return curves for every token, final accuracies, and the step at which each token is learned.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``paths``
-            (:func:`inweights.probes.path_accuracy`) with the columns ``graph, arms,
-            condition, seed, part, place, hardest, accuracy, exact, statements, chance,
-            step``. The labels are ``graph`` (the text ``(arms, nodes per path)``: (2,
-            5); (3, 4); (2, 3)), ``arms`` (2, 3), and ``condition`` (``next token``,
-            ``first token alone``, ``reverse path``, ``teacherless``). Accuracies and
-            recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``paths`` (:func:`inweights.probes.path_accuracy`) with the
+            columns ``graph, arms, condition, seed, part, place, hardest, accuracy,
+            exact, statements, chance, step``. The labels are ``graph`` (the string
+            ``(arms, nodes per path)``: (2, 5); (3, 4); (2, 3)), ``arms`` (2, 3), and
+            ``condition`` (``next token``, ``first token alone``, ``reverse path``,
+            ``teacherless``). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``final``: a row per run: ``above``, accuracy of the hardest token minus
@@ -221,9 +221,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           entirely correct; ``above_whole``, ``exact`` minus 1/d. Columns: ``graph,
           condition, seed, above, later, exact, above_whole``.
         - ``tokens``: a row per run, step and ``token`` of held-out paths, with its
-          ``accuracy``; in the condition ``first token alone``, only that token.
-          ``panel`` names graph and condition. Columns: all columns of ``paths``, plus
-          ``token, panel``.
+          ``accuracy``; in the condition ``first token alone``, there is only this
+          token. ``panel`` names the graph and the condition. Columns: all columns of
+          ``paths``, plus ``token, panel``.
         - ``order``: a row per teacherless run: ``order``, the rank correlation of a
           token's place with the step at which its accuracy first reaches :data:`LEARNT`
           (.9), which is −1 if tokens are learned from the last to the first;

@@ -63,7 +63,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (200,
+        - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
           4)), ``block`` (``residual``: blocks add to their input; ``no residual``: they
           replace it), ``condition`` (``interleaved``: edges and paths together;
           ``geometry first``: edges, then edges and paths with frozen embeddings;
@@ -118,9 +118,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves and final accuracies of paths, when tokens are learned, and the geometry.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
-            columns ``graph, block, condition, taught, seed``. Accuracies and recall are
-            fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. All tables have the columns ``graph, block, condition,
+            taught, seed``. Accuracies and recall are fractions from 0 to 1.
 
             - ``paths``, from :func:`inweights.probes.path_accuracy`, with the
               additional columns ``part, place, hardest, accuracy, exact, statements,
@@ -134,7 +134,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             - ``hops``, from :func:`inweights.probes.hop_correlation`, with the
               additional columns ``spearman, null_mean, null_low, null_high, p``.
 
-            The labels are ``graph`` (the text ``(arms, nodes per path)``: (200, 4)),
+            The labels are ``graph`` (the string ``(arms, nodes per path)``: (200, 4)),
             ``block`` (``residual``: blocks add to their input; ``no residual``: they
             replace it), ``condition`` (``interleaved``: edges and paths together;
             ``geometry first``: edges, then edges and paths with frozen embeddings;
@@ -144,8 +144,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``curves``: a row per step and run that is trained on paths: the accuracies
-          ``hardest`` (on the hardest token of held-out paths, the first after the
-          root), ``exact`` (share of held-out paths that are entirely correct),
+          ``hardest`` (on the hardest token of held-out paths, which is the first after
+          the root), ``exact`` (share of held-out paths that are entirely correct),
           ``easiest_last`` (on the last token of held-out paths) and ``trained`` (share
           of trained paths that are entirely correct); ``chance``, the accuracy of
           guessing the hardest token; ``line`` and ``panel`` are labels for the figure.
@@ -154,9 +154,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``final``: the rows of ``curves`` at the last step. Columns: ``graph, block,
           condition, taught, seed, step, hardest, exact, easiest_last, trained,
           chance``.
-        - ``tokens``: a row per run with the loss on whole paths, step and ``token`` of
-          held-out paths, with its ``accuracy``; ``panel`` names condition and block.
-          Columns: all columns of ``paths``, plus ``token, panel``.
+        - ``tokens``: a row per step, ``token`` of held-out paths, and run with the loss
+          on whole paths, with the ``accuracy`` on the token; ``panel`` names the
+          condition and the block. Columns: all columns of ``paths``, plus ``token,
+          panel``.
         - ``order``: a row per run: four columns that compare the first steps at which
           tokens reach an accuracy of 0.5
           (:func:`~inweights.recipes.shared.derived_paths.learnt`): ``order`` (rank
@@ -165,16 +166,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``step`` describe one token of the run. Columns: ``graph, block, condition,
           taught, seed, place, step, order, hardest, last, lead``.
         - ``geometry``: a row per run with the loss on whole paths
-          (:func:`~inweights.recipes.shared.derived_paths.own_and_other_arms`): mean
-          cosines within an arm (``own``) and across arms (``others``), their difference
-          ``gap``, and the shares of leaves whose own first node is the ``nearest`` one,
-          or is found by a ``ridge`` regression. Columns: ``graph, block, condition,
-          taught, seed, own, others, gap, nearest, ridge``.
+          (:func:`~inweights.recipes.shared.derived_paths.own_and_other_arms`): the mean
+          cosines of leaves with the first node of their own path (``own``) and with
+          those of other paths (``others``), their difference (``gap``), and the shares
+          of leaves for which the first node of their own path is the nearest
+          (``nearest``) or is found by a ridge regression (``ridge``). Columns: ``graph,
+          block, condition, taught, seed, own, others, gap, nearest, ridge``.
         - ``matrix``: a row per leaf and first node of the first seed, in the conditions
-          ``interleaved`` and ``edges alone``, for the heat-maps; ``panel`` names
-          condition and block. Columns: all columns of ``cosines``, plus ``panel``.
-        - ``correlation``: a row per run that learns edges alone, with Spearman's ρ of
-          cosine and hops. Columns: all columns of ``hops``.
+          ``interleaved`` and ``edges alone``, for the heat-maps; ``panel`` names the
+          condition and the block. Columns: all columns of ``cosines``, plus ``panel``.
+        - ``correlation``: a row per run that learns edges alone, with Spearman's ρ
+          between cosine similarity and distance in hops. Columns: all columns of
+          ``hops``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -54,7 +54,7 @@ class Tree(iw.Config):
         ``star.trial`` replaces them.
 
         Args:
-            split: ``leaf`` to hold out single leaves. Any other text, such as ``first
+            split: ``leaf`` to hold out single leaves. Any other string, such as ``first
                 token``, holds out all leaves below some children of the root.
 
         Returns:
@@ -93,12 +93,12 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``graph`` (the text ``(children of the root, children of
-          each further inner node, nodes per path)``: (40, 2, 4)), ``condition``
+        - Labels of the trials: ``graph`` (the string ``(children of the root, children
+          of each further inner node, nodes per path)``: (40, 2, 4)), ``condition``
           (``interleaved``: edges and paths together; ``geometry first``: edges, then
-          edges and paths with frozen embeddings; ``random``: together, with frozen
-          random embeddings), and ``split`` (what is held out: ``leaf``, single leaves;
-          ``first token``, all leaves below some children of the root).
+          edges and paths with frozen embeddings; ``random``: edges and paths together,
+          with frozen random embeddings), and ``split`` (what is held out: ``leaf``,
+          single leaves; ``first token``, all leaves below some children of the root).
         - Measures: ``paths`` (:func:`inweights.probes.path_accuracy`; during training)
           and ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
           "reverse_edge")``).
@@ -127,38 +127,40 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the curves and final accuracies of every run, and the final accuracy of each token.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. Both tables have the
-            columns ``graph, condition, split, seed, part, place, accuracy, exact,
-            statements``. Accuracies and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. Both tables have the columns ``graph, condition, split, seed,
+            part, place, accuracy, exact, statements``. Accuracies and recall are
+            fractions from 0 to 1.
 
             - ``paths``, from :func:`inweights.probes.path_accuracy`, with the
               additional columns ``hardest, chance, step``.
             - ``edges``, from :func:`inweights.probes.stepwise`, with the additional
               columns ``role, recall``.
 
-            The labels are ``graph`` (the text ``(children of the root, children of each
-            further inner node, nodes per path)``: (40, 2, 4)), ``condition``
+            The labels are ``graph`` (the string ``(children of the root, children of
+            each further inner node, nodes per path)``: (40, 2, 4)), ``condition``
             (``interleaved``: edges and paths together; ``geometry first``: edges, then
-            edges and paths with frozen embeddings; ``random``: together, with frozen
-            random embeddings), and ``split`` (what is held out: ``leaf``, single
-            leaves; ``first token``, all leaves below some children of the root).
+            edges and paths with frozen embeddings; ``random``: edges and paths
+            together, with frozen random embeddings), and ``split`` (what is held out:
+            ``leaf``, single leaves; ``first token``, all leaves below some children of
+            the root).
 
     Returns:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (on the hardest
-          token of held-out paths, the first after the root), ``exact`` (share of
-          held-out paths that are entirely correct), ``easiest_last`` (on the last token
-          of held-out paths) and ``trained`` (share of trained paths that are entirely
-          correct); ``chance``, the accuracy of guessing the hardest token; ``panel``
-          names graph and condition. Columns: ``graph, condition, split, seed, step,
-          hardest, exact, easiest_last, trained, chance, panel``.
+          token of held-out paths, which is the first after the root), ``exact`` (share
+          of held-out paths that are entirely correct), ``easiest_last`` (on the last
+          token of held-out paths) and ``trained`` (share of trained paths that are
+          entirely correct); ``chance``, the accuracy of guessing the hardest token;
+          ``panel`` names the graph and the condition. Columns: ``graph, condition,
+          split, seed, step, hardest, exact, easiest_last, trained, chance, panel``.
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.
-        - ``judged``: the same; ``exact`` and ``hardest`` are NaN if ``trained`` is
-          below :data:`KNOWN` (0.95). Columns: as in ``curves``.
-        - ``ends``: a row per run at the last step, the accuracy of the last token of
-          held-out paths. Columns: all columns of ``paths``.
+        - ``judged``: the rows of ``final``, in which ``exact`` and ``hardest`` are NaN
+          if ``trained`` is below :data:`KNOWN` (0.95). Columns: as in ``curves``.
+        - ``ends``: a row per run at the last step, with the accuracy on the last token
+          of held-out paths. Columns: all columns of ``paths``.
         - ``places``: a row per run and token of held-out paths at the last step, with
-          its ``accuracy``; ``panel`` names graph and condition. Columns: all columns of
-          ``paths``, plus ``panel``.
+          its ``accuracy``; ``panel`` names the graph and the condition. Columns: all
+          columns of ``paths``, plus ``panel``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -22,9 +22,9 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
-        architectures: Names of architectures, some of ``Node2Vec``, ``TinyGPT``,
+        architectures: Names of architectures, any of ``Node2Vec``, ``TinyGPT``,
             ``TinySSM``, ``TinyNN`` and ``associative``.
         descent: Settings of Node2Vec and its gradient descent.
         most: Largest number of updates of a training run. With ``None`` (the default)
@@ -91,9 +91,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return three measures of the geometry of each memory, compared with random vectors.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
-            columns ``graph, architecture, condition, seed``. Accuracies and recall are
-            fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. All tables have the columns ``graph, architecture, condition,
+            seed``. Accuracies and recall are fractions from 0 to 1.
 
             - ``recall``, from :func:`inweights.probes.graph_recall`, with the
               additional columns ``recall, worst, recall_others, accuracy, ceiling,
@@ -114,17 +114,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         The measured tables, restricted to the condition ``the code's`` (the settings of
         the paper's code) and without the column ``condition``, and:
 
-        - ``correlation``: a row per run: Spearman's ρ of cosine and hops, its absolute
-          value ``size``, and ``beyond_chance``, ρ minus the lower end (2.5% quantile)
-          of its null distribution. Columns: ``graph, architecture, seed, spearman,
-          null_mean, null_low, null_high, p, size, beyond_chance``.
+        - ``correlation``: a row per run: Spearman's ρ between cosine similarity and
+          distance in hops, its absolute value ``size``, and ``beyond_chance``, ρ minus
+          the lower end (2.5% quantile) of its null distribution. Columns: ``graph,
+          architecture, seed, spearman, null_mean, null_low, null_high, p, size,
+          beyond_chance``.
         - ``recall``: a row per run: recall of the edges, and ``above_floor``, the loss
           minus the smallest possible loss on the graph. Columns: ``graph, architecture,
           seed, recall, worst, recall_others, accuracy, ceiling, loss, floor,
           above_floor``.
-        - ``top``: a row per run: share of the energy in the first eigenspace
-          (``first``) and in the top ones (``top``), the mean of ``top`` for random
-          vectors (``by_chance``), and ``top`` minus their 97.5% quantile
+        - ``top``: a row per run: the share of the energy in the first eigenspace
+          (``first``) and in the top eigenspaces (``top``, see
+          :func:`~.derived.top_energy`), the mean of ``top`` for random vectors
+          (``by_chance``), and ``top`` minus the 97.5% quantile for random vectors
           (``beyond_chance``). Columns: ``graph, architecture, seed, first, top,
           by_chance, beyond_chance``.
         - ``flat``: ``correlation`` on the grid and the cycle. Columns: as in
@@ -139,8 +141,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``architecture`` is ``random vectors``. Columns: ``graph, architecture, seed,
           space, eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
           null_high, number``.
-        - ``conditions``: a row per run in each condition: Spearman's ρ of cosine and
-          hops. Columns: all columns of the measured ``correlation``.
+        - ``conditions``: a row per run in each condition: Spearman's ρ between cosine
+          similarity and distance in hops. Columns: all columns of the measured
+          ``correlation``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

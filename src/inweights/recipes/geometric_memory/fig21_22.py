@@ -22,7 +22,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
         width: Width of TinyNN, at least 1.
         frozen_rate: Learning rate of TinyNN with frozen embeddings.
@@ -55,7 +55,7 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
-          ``architecture`` (TinyNN, TinyGPT), ``embeddings`` (``frozen``, only of
+          ``architecture`` (TinyNN, TinyGPT), ``embeddings`` (``frozen``, only for
           TinyNN, or ``free``: trained), and ``condition`` (the code's: the settings of
           the paper's code).
         - Measures: ``recall`` (:func:`inweights.probes.graph_recall`; during training),
@@ -111,7 +111,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the steps at which TinyNN and TinyGPT store edges, and at which geometry emerges.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
+        tables: The tables that result from :func:`plan`, by name. All tables have the
             columns ``graph, architecture, embeddings, condition, seed, step``.
             Accuracies and recall are fractions from 0 to 1.
 
@@ -124,19 +124,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
               additional columns ``spearman, null_mean, null_low, null_high, p``.
 
             The labels are ``graph`` (path-star, grid, cycle, irregular),
-            ``architecture`` (TinyNN, TinyGPT), ``embeddings`` (``frozen``, only of
+            ``architecture`` (TinyNN, TinyGPT), ``embeddings`` (``frozen``, only for
             TinyNN, or ``free``: trained), and ``condition`` (``the code's``: trained as
             in the paper's code).
 
     Returns:
-        - ``steps``: a row per graph and seed: the first step at which TinyNN with
-          frozen embeddings has ``stored`` all edges (recall 1), the first step at
-          which, in TinyNN with free embeddings, the margin of each node's least likely
-          neighbour over other nodes is positive on average (``alone``), and ``ratio``,
-          the second divided by the first. Columns: ``graph, seed, stored, alone,
-          ratio``.
-        - ``gpt``: a row per graph and seed: the half-time of TinyGPT's recall
-          (``edges``) and of its geometry (``shape``), and ``lead``, the first minus the
+        - ``steps``: a row per graph and seed: ``stored``, the first step at which
+          TinyNN with frozen embeddings recalls all edges; ``alone``, the first step at
+          which TinyNN with free embeddings has a positive mean margin of each node's
+          least likely neighbour over other nodes; and ``ratio``, the second step
+          divided by the first. Columns: ``graph, seed, stored, alone, ratio``.
+        - ``gpt``: a row per graph and seed: the first steps at which TinyGPT's recall
+          (``edges``) and its geometry, −ρ (``shape``), are half-way from their first
+          values to their maxima; and ``lead``, the first of these steps minus the
           second. Columns: ``graph, seed, edges, shape, lead``.
         - ``first``: a row per graph, seed, step up to 20 and ``series`` (recall with
           frozen embeddings; whether the margin is positive, 1.0 or 0.0), with its

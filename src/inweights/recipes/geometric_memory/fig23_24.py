@@ -26,7 +26,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
         descent: Settings of Node2Vec and its gradient descent.
         most: Largest number of updates of a training run. With ``None`` (the default)
@@ -85,9 +85,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return matrices of cosines of the first seed, and the correlation with hops for every seed.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. Both tables have the
-            columns ``graph, architecture, condition, seed, source, target, hops,
-            cosine``.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. Both tables have the columns ``graph, architecture,
+            condition, seed, source, target, hops, cosine``.
 
             - ``cosines``, from :func:`inweights.probes.cosines`.
             - ``early``, from :func:`inweights.probes.cosines`, with the additional
@@ -104,13 +104,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``all`` is renamed ``spearman``. Columns: ``graph, architecture, condition,
           seed, spearman, far, near, drop``.
         - ``far``: a row per run in the condition ``the code's`` (the settings of the
-          paper's code): ``all`` and ``far``, Spearman's ρ of cosine and hops over all
-          pairs and over pairs of nodes two or more hops apart; ``near``, the mean
-          cosine at one hop minus the mean cosine at two hops; and ``drop``, the mean
-          cosine at two hops minus the mean cosine at more hops. Columns: ``graph,
-          architecture, seed, all, far, near, drop``.
-        - ``early``: the same for TinyNN at the step that the code's notebook plots
-          (:data:`DRAWN`, or the last step if that is sooner). Columns: as in ``far``.
+          paper's code): ``all`` and ``far``, Spearman's ρ between cosine similarity and
+          distance in hops over all pairs and over pairs of nodes two or more hops
+          apart; ``near``, the mean cosine at one hop minus the mean cosine at two hops;
+          and ``drop``, the mean cosine at two hops minus the mean cosine at more hops.
+          Columns: ``graph, architecture, seed, all, far, near, drop``.
+        - ``early``: the same columns for TinyNN at the step that the code's notebook
+          plots (:data:`DRAWN`, or the last step if that is sooner). Columns: as in
+          ``far``.
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
           Columns: ``graph, architecture, seed, hops, cosine``.
         - ``matrix_GRAPH``, one table for each graph: a row per architecture and pair of

@@ -81,8 +81,8 @@ class Settings(iw.Config):
         steps: Number of updates of each training run.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        conditions: Names of conditions, some of ``the code's, bf16``, ``the code's``
-            and ``ours``. Claims are judged in ``the code's, bf16``.
+        conditions: Names of conditions, any of ``the code's, bf16``, ``the code's`` and
+            ``ours``. Claims are judged in ``the code's, bf16``.
 
     Raises:
         ConfigError: A name in ``ablations`` is unknown, or a value has the wrong type.
@@ -191,9 +191,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return three measures of geometry for every run, compared with random vectors.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``recall``
-            (:func:`inweights.probes.graph_recall`: ``recall, worst, recall_others,
-            accuracy, ceiling, loss, floor``), ``margin``
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``recall`` (:func:`inweights.probes.graph_recall`: ``recall,
+            worst, recall_others, accuracy, ceiling, loss, floor``), ``margin``
             (:func:`inweights.probes.edge_margin`: ``rivals, over, margin, worst,
             positive``), ``own_margin`` (:func:`inweights.probes.geometric_margin`:
             ``over, margin, worst, positive, null_positive, null_worst, null_all, p``),
@@ -222,8 +222,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         settings of the paper's code, in emulated bfloat16) and without the column
         ``condition``, and:
 
-        - ``conditions``: a row per run in each condition, with Spearman's ρ of cosine
-          and hops. Columns: all columns of ``correlation``, plus ``graph``.
+        - ``conditions``: a row per run in each condition, with Spearman's ρ between
+          cosine similarity and distance in hops. Columns: all columns of
+          ``correlation``, plus ``graph``.
         - ``correlation``: a row per run in the condition ``the code's, bf16``, with
           ``geometry`` (−ρ) and ``size`` (the absolute value of ρ). Columns: ``setting,
           seed, spearman, null_mean, null_low, null_high, p, geometry, size``.
@@ -234,9 +235,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           neighbour`` or ``smallest neighbour``, by logit), with the margin of this
           neighbour over other nodes. Columns: all columns of ``margin``, plus
           ``neighbour``.
-        - ``zigzags``: a row per run: energy along negative eigendirections. Columns:
-          ``setting, seed, zigzag, bottom, null_mean, null_low, null_high,
-          bottom_null``.
+        - ``zigzags``: a row per run: the share of the energy in the eigenspaces of
+          negative eigenvalues (``zigzag``). Columns: ``setting, seed, zigzag, bottom,
+          null_mean, null_low, null_high, bottom_null``.
         - ``spectra``: a row per run and eigenspace (``number``, from 1), with its
           energy. Columns: ``setting, seed, space, eigenvalue, size, energy, cumulative,
           degenerate, null_mean, null_low, null_high, number, model``.

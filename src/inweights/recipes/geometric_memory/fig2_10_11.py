@@ -90,7 +90,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the table ``task``, with the number of possible first nodes per arm.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. Both tables have the
+        tables: The tables that result from :func:`plan`, by name. Both tables have the
             columns ``task, seed``.
 
             - ``stars``, from

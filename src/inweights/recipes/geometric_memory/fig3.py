@@ -71,7 +71,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (200,
+        - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
           4); (200, 5); (1000, 5)), ``condition`` (``interleaved``: edges and paths
           together; ``geometry first``: edges, then edges and paths with frozen
           embeddings; the controls ``random``, frozen random embeddings, and
@@ -132,16 +132,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return final accuracies, curves of the hardest token, and recall of trained facts.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. Both tables have the
-            columns ``graph, condition, taught, seed, part, place, accuracy, exact,
-            statements``. Accuracies and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. Both tables have the columns ``graph, condition, taught,
+            seed, part, place, accuracy, exact, statements``. Accuracies and recall are
+            fractions from 0 to 1.
 
             - ``paths``, from :func:`inweights.probes.path_accuracy`, with the
               additional columns ``hardest, chance, step``.
             - ``edges``, from :func:`inweights.probes.stepwise`, with the additional
               columns ``role, recall``.
 
-            The labels are ``graph`` (the text ``(arms, nodes per path)``: (200, 4);
+            The labels are ``graph`` (the string ``(arms, nodes per path)``: (200, 4);
             (200, 5); (1000, 5)), ``condition`` (``interleaved``: edges and paths
             together; ``geometry first``: edges, then edges and paths with frozen
             embeddings; the controls ``random``, frozen random embeddings, and
@@ -153,21 +154,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``final``: a row per run at its last step: the accuracies ``hardest`` (on the
-          hardest token of held-out paths, the first after the root), ``exact`` (share
-          of held-out paths that are entirely correct), ``easiest_last`` (on the last
-          token of held-out paths) and ``trained`` (share of trained paths that are
+          hardest token of held-out paths, which is the first after the root), ``exact``
+          (share of held-out paths that are entirely correct), ``easiest_last`` (on the
+          last token of held-out paths) and ``trained`` (share of trained paths that are
           entirely correct); ``chance``, the accuracy of guessing the hardest token; and
           for edges ``recall`` and ``answered`` (the share of nodes for which the most
           likely answer is correct; null if only one direction is trained). Columns:
           ``graph, condition, taught, seed, step, hardest, exact, easiest_last, trained,
           chance, recall, answered``.
         - ``curves``: a row per run and step of the conditions ``interleaved`` and
-          ``geometry first``, the accuracy of the hardest token of held-out leaves, with
-          ``line`` (condition and loss, for the figure). Columns: all columns of
+          ``geometry first``, with the accuracy of the hardest token of held-out leaves,
+          and ``line`` (condition and loss, for the figure). Columns: all columns of
           ``paths``, plus ``line``.
-        - ``conditions``: a row per condition of the first graph with the loss on the
-          full path, seed and ``what`` (``hardest``, ``trained``, ``answered`` or
-          ``recall``), with its ``accuracy``. Columns: ``condition, seed, what,
+        - ``conditions``: a row per ``condition``, seed and ``what`` (``hardest``,
+          ``trained``, ``answered`` or ``recall``), with its ``accuracy``, on the first
+          graph with the loss on the full path. Columns: ``condition, seed, what,
           accuracy``.
 
     Raises:

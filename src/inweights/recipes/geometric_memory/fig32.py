@@ -29,7 +29,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
         most: Largest number of updates of a training run. With ``None`` (the default)
             or 0, the paper's number is used.
@@ -102,9 +102,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return geometry compared with chance, over all pairs and over pairs without an edge.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
-            columns ``graph, architecture, edges, condition, seed``. Accuracies and
-            recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. All tables have the columns ``graph, architecture, edges,
+            condition, seed``. Accuracies and recall are fractions from 0 to 1.
 
             - ``recall``, from :func:`inweights.probes.graph_recall`, with the
               additional columns ``recall, worst, recall_others, accuracy, ceiling,
@@ -134,14 +134,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         the paper's code) and without the column ``condition``, and:
 
         - ``conditions``: a row per run of TinyGPT in each condition, with Spearman's ρ
-          of cosine and hops. Columns: all columns of ``correlation``.
-        - ``correlation``: a row per run: Spearman's ρ of cosine and hops, its absolute
-          value ``size``, and ``beyond_chance``, ρ minus the lower end (2.5% quantile)
-          of its null distribution. Columns: ``graph, architecture, edges, seed,
-          spearman, null_mean, null_low, null_high, p, size, beyond_chance``.
-        - ``top``: a row per run: share of the energy in the first eigenspace
-          (``first``) and in the top ones (``top``), the mean of ``top`` for random
-          vectors (``by_chance``), and ``top`` minus their 97.5% quantile
+          between cosine similarity and distance in hops. Columns: all columns of
+          ``correlation``.
+        - ``correlation``: a row per run: Spearman's ρ between cosine similarity and
+          distance in hops, its absolute value ``size``, and ``beyond_chance``, ρ minus
+          the lower end (2.5% quantile) of its null distribution. Columns: ``graph,
+          architecture, edges, seed, spearman, null_mean, null_low, null_high, p, size,
+          beyond_chance``.
+        - ``top``: a row per run: the share of the energy in the first eigenspace
+          (``first``) and in the top eigenspaces (``top``, see
+          :func:`~.derived.top_energy`), the mean of ``top`` for random vectors
+          (``by_chance``), and ``top`` minus the 97.5% quantile for random vectors
           (``beyond_chance``). Columns: ``graph, architecture, edges, seed, first, top,
           by_chance, beyond_chance``.
         - ``one_way``: the rows of ``correlation`` with edges in one direction. Columns:
@@ -149,11 +152,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``one_way_top``: the rows of ``top`` with edges in one direction. Columns: as
           in ``top``.
         - ``far``: a row per run on edges in one direction: ``all`` and ``far``,
-          Spearman's ρ of cosine and hops over all pairs and over pairs of nodes two or
-          more hops apart; ``near``, the mean cosine at one hop minus the mean cosine at
-          two hops; and ``drop``, the mean cosine at two hops minus the mean cosine at
-          more hops (:func:`~.derived.far_correlation`). Columns: ``graph, architecture,
-          edges, seed, all, far, near, drop``.
+          Spearman's ρ between cosine similarity and distance in hops over all pairs and
+          over pairs of nodes two or more hops apart; ``near``, the mean cosine at one
+          hop minus the mean cosine at two hops; and ``drop``, the mean cosine at two
+          hops minus the mean cosine at more hops (:func:`~.derived.far_correlation`).
+          Columns: ``graph, architecture, edges, seed, all, far, near, drop``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -41,7 +41,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (200,
+        - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
           4); (200, 5)) and ``task`` (``forward path``: written from the root to the
           leaf; ``reverse path``: from the leaf to the root; the leaf is the prompt of
           both).
@@ -64,20 +64,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves and final accuracies of paths, and the step at which they are learned.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``paths``
-            (:func:`inweights.probes.path_accuracy`) with the columns ``graph, task,
-            seed, part, place, hardest, accuracy, exact, statements, chance, step``. The
-            labels are ``graph`` (the text ``(arms, nodes per path)``: (200, 4); (200,
-            5)) and ``task`` (``forward path``: written from the root to the leaf;
-            ``reverse path``: from the leaf to the root; the leaf is the prompt of
-            both). Accuracies and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``paths`` (:func:`inweights.probes.path_accuracy`) with the
+            columns ``graph, task, seed, part, place, hardest, accuracy, exact,
+            statements, chance, step``. The labels are ``graph`` (the string ``(arms,
+            nodes per path)``: (200, 4); (200, 5)) and ``task`` (``forward path``:
+            written from the root to the leaf; ``reverse path``: from the leaf to the
+            root; the leaf is the prompt of both). Accuracies and recall are fractions
+            from 0 to 1.
 
     Returns:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (on the hardest
-          token of held-out paths, the first after the root), ``exact`` (share of
-          held-out paths that are entirely correct), ``easiest_last`` (on the last token
-          of held-out paths) and ``trained`` (share of trained paths that are entirely
-          correct); ``chance``, the accuracy of guessing the hardest token
+          token of held-out paths, which is the first after the root), ``exact`` (share
+          of held-out paths that are entirely correct), ``easiest_last`` (on the last
+          token of held-out paths) and ``trained`` (share of trained paths that are
+          entirely correct); ``chance``, the accuracy of guessing the hardest token
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           task, seed, step, hardest, exact, easiest_last, trained, chance``.
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.

@@ -55,8 +55,8 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (600,
-          5)) and ``pauses`` (number of pause tokens, as text: 0, 1, 2, 5).
+        - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (600,
+          5)) and ``pauses`` (number of pause tokens, as a string: 0, 1, 2, 5).
         - Measure: ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
 
     Raises:
@@ -77,19 +77,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves, their means and final values, and the step at which paths are learned.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``paths``
-            (:func:`inweights.probes.path_accuracy`) with the columns ``graph, pauses,
-            seed, part, place, hardest, accuracy, exact, statements, chance, step``. The
-            labels are ``graph`` (the text ``(arms, nodes per path)``: (600, 5)) and
-            ``pauses`` (number of pause tokens, as text: 0, 1, 2, 5). Accuracies and
-            recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``paths`` (:func:`inweights.probes.path_accuracy`) with the
+            columns ``graph, pauses, seed, part, place, hardest, accuracy, exact,
+            statements, chance, step``. The labels are ``graph`` (the string ``(arms,
+            nodes per path)``: (600, 5)) and ``pauses`` (number of pause tokens, as a
+            string: 0, 1, 2, 5). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (on the hardest
-          token of held-out paths, the first after the root), ``exact`` (share of
-          held-out paths that are entirely correct), ``easiest_last`` (on the last token
-          of held-out paths) and ``trained`` (share of trained paths that are entirely
-          correct); ``chance``, the accuracy of guessing the hardest token
+          token of held-out paths, which is the first after the root), ``exact`` (share
+          of held-out paths that are entirely correct), ``easiest_last`` (on the last
+          token of held-out paths) and ``trained`` (share of trained paths that are
+          entirely correct); ``chance``, the accuracy of guessing the hardest token
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           pauses, seed, step, hardest, exact, easiest_last, trained, chance``.
         - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.

@@ -44,7 +44,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (200,
+        - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
           4)) and ``condition`` (``two phases``: edges, then paths alone; ``edges
           first``: edges, then edges and paths; ``geometry first``: edges, then edges
           and paths with frozen embeddings).
@@ -68,20 +68,21 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves of paths and edges, their peak, and the loss after the peak.
+    """Return curves of paths and edges, their peak, and the decline after it.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. Both tables have the
-            columns ``graph, condition, seed, part, place, accuracy, exact, statements,
-            step``. Accuracies and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. Both tables have the columns ``graph, condition, seed, part,
+            place, accuracy, exact, statements, step``. Accuracies and recall are
+            fractions from 0 to 1.
 
             - ``paths``, from :func:`inweights.probes.path_accuracy`, with the
               additional columns ``hardest, chance``.
             - ``edges``, from :func:`inweights.probes.stepwise`, with the additional
               columns ``role, recall``.
 
-            The labels are ``graph`` (the text ``(arms, nodes per path)``: (200, 4)) and
-            ``condition`` (``two phases``: edges, then paths alone; ``edges first``:
+            The labels are ``graph`` (the string ``(arms, nodes per path)``: (200, 4))
+            and ``condition`` (``two phases``: edges, then paths alone; ``edges first``:
             edges, then edges and paths; ``geometry first``: edges, then edges and paths
             with frozen embeddings).
 
@@ -90,9 +91,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           on held-out leaves, exact match on trained ones, recall of edges), with its
           ``value``. Columns: ``graph, condition, seed, step, series, value``.
         - ``final``: a row per run at its last step: the accuracies ``hardest`` (on the
-          hardest token of held-out paths, the first after the root), ``exact`` (share
-          of held-out paths that are entirely correct), ``easiest_last`` (on the last
-          token of held-out paths) and ``trained`` (share of trained paths that are
+          hardest token of held-out paths, which is the first after the root), ``exact``
+          (share of held-out paths that are entirely correct), ``easiest_last`` (on the
+          last token of held-out paths) and ``trained`` (share of trained paths that are
           entirely correct); ``chance``, the accuracy of guessing the hardest token;
           ``peak``, the highest value of ``exact`` at any step; ``lost``, the peak minus
           the last value; and ``lost_hardest``, the same difference for the hardest

@@ -40,9 +40,10 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``graph`` (the text ``(arms, nodes per path)``: (200,
+        - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
           4); (200, 5)) and ``condition`` (``interleaved``: edges and paths together;
-          ``edges alone``; ``random``: together, with frozen random embeddings).
+          ``edges alone``; ``random``: edges and paths together, with frozen random
+          embeddings).
         - Measures: ``cosines`` (:func:`inweights.probes.arm_cosines` with ``arms=30``),
           ``navigation`` (:func:`inweights.probes.navigation`) and ``paths``
           (:func:`inweights.probes.path_accuracy`).
@@ -71,9 +72,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return cosines of leaves with the first node of their own arm and of other arms.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
-            columns ``graph, condition, seed``. Accuracies and recall are fractions from
-            0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. All tables have the columns ``graph, condition, seed``.
+            Accuracies and recall are fractions from 0 to 1.
 
             - ``cosines``, from :func:`inweights.probes.arm_cosines`, with the
               additional columns ``leaf, first, own, cosine``.
@@ -83,20 +84,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
               additional columns ``part, place, hardest, accuracy, exact, statements,
               chance``.
 
-            The labels are ``graph`` (the text ``(arms, nodes per path)``: (200, 4);
+            The labels are ``graph`` (the string ``(arms, nodes per path)``: (200, 4);
             (200, 5)) and ``condition`` (``interleaved``: edges and paths together;
-            ``edges alone``; ``random``: together, with frozen random embeddings).
+            ``edges alone``; ``random``: edges and paths together, with frozen random
+            embeddings).
 
     Returns:
         - ``runs``: a row per run
           (:func:`~inweights.recipes.shared.derived_paths.own_and_other_arms`): the mean
-          cosines of a leaf with its ``own`` first node and with ``others``, their
-          difference ``gap``, and the shares of leaves whose own first node is
-          ``nearest`` or is found by a ``ridge`` regression. Columns: ``graph,
+          cosines of leaves with the first node of their own path (``own``) and with
+          those of other paths (``others``), their difference (``gap``), and the shares
+          of leaves for which the first node of their own path is the nearest
+          (``nearest``) or is found by a ridge regression (``ridge``). Columns: ``graph,
           condition, seed, own, others, gap, nearest, ridge``.
         - ``matrix``: a row per leaf and first node, the first 18 of each, for the first
-          seed; ``panel`` names graph and condition, for a heat-map. Columns: all
-          columns of ``cosines``, plus ``panel``.
+          seed; ``panel`` names the graph and the condition, for a heat-map. Columns:
+          all columns of ``cosines``, plus ``panel``.
         - ``pairs``: a row per run and ``arm`` (``own`` or ``others``), with the mean
           ``cosine``. Columns: ``graph, condition, seed, arm, cosine``.
 

@@ -27,7 +27,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
         most: Largest number of updates of a training run. With ``None`` (the default)
             or 0, the paper's number is used.
@@ -94,9 +94,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the final and the best geometry of a memory of edges, and cosines by hops.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
-            columns ``graph, architecture, condition, seed``. Accuracies and recall are
-            fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. All tables have the columns ``graph, architecture, condition,
+            seed``. Accuracies and recall are fractions from 0 to 1.
 
             - ``cosines``, from :func:`inweights.probes.cosines`, with the additional
               columns ``source, target, hops, cosine``.
@@ -126,16 +126,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           lowest value at any step. Columns: ``graph, architecture, seed, spearman,
           null_mean, null_low, null_high, p, step, recall, recall_others, loss``.
         - ``far``: a row per run (:func:`~.derived.far_correlation`): ``all`` and
-          ``far``, Spearman's ρ of cosine and hops over all pairs and over pairs of
-          nodes two or more hops apart; ``near``, the mean cosine at one hop minus the
-          mean cosine at two hops; and ``drop``, the mean cosine at two hops minus the
-          mean cosine at more hops; ``size`` is the absolute value of ``far``. Columns:
-          ``graph, architecture, seed, all, far, near, drop, size``.
+          ``far``, Spearman's ρ between cosine similarity and distance in hops over all
+          pairs and over pairs of nodes two or more hops apart; ``near``, the mean
+          cosine at one hop minus the mean cosine at two hops; and ``drop``, the mean
+          cosine at two hops minus the mean cosine at more hops; ``size`` is the
+          absolute value of ``far``. Columns: ``graph, architecture, seed, all, far,
+          near, drop, size``.
         - ``by_hops``: a row per run and distance (``hops``, from 1), with the mean
           cosine.
           Columns: ``graph, architecture, seed, hops, cosine``.
         - ``conditions``: a row per run in each condition, at its last step: Spearman's
-          ρ of cosine and hops. Columns: all columns of the measured ``correlation``.
+          ρ between cosine similarity and distance in hops. Columns: all columns of the
+          measured ``correlation``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

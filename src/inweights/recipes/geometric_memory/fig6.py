@@ -26,7 +26,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
         width: Width of TinyNN, both with frozen and with free (trained) embeddings.
         frozen_rate: Learning rate of TinyNN with frozen embeddings.
@@ -167,7 +167,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the steps at which edges are stored and margins become positive, and half-times.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``recall``
+        tables: The tables that result from :func:`plan`, by name: ``recall``
             (:func:`inweights.probes.graph_recall`: ``architecture, horizon, condition,
             recall, worst, recall_others, accuracy, ceiling, loss, floor, step``),
             ``energy`` (:func:`inweights.probes.spectral_energy`: ``architecture,
@@ -190,12 +190,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``times``: a row per run, in the condition ``the code's, bf16``: ``stored``,
-          the first step of recall 1; ``positive``, the first step at which the margin
-          of each node's least likely neighbour over other nodes is positive on average
-          (null without margins); ``half_time`` of the energy in the top eigenspaces,
-          ``lag`` (half-time minus stored) and ``ratio`` (positive over stored).
-          Columns: ``graph, architecture, horizon, seed, stored, positive, half_time,
-          lag, ratio``.
+          the first step with a recall of 1; ``positive``, the first step at which the
+          margin of each node's least likely neighbour over other nodes is positive on
+          average (null without margins); ``half_time``, the step at which the energy in
+          the top eigenspaces is half-way to its maximum; ``lag``, half-time minus
+          ``stored``; and ``ratio``, ``positive`` over ``stored``. Columns: ``graph,
+          architecture, horizon, seed, stored, positive, half_time, lag, ratio``.
         - ``free``: ``times`` of TinyNN with free embeddings over its first steps.
           Columns: as in ``times``.
         - ``gpt``: a row per run of TinyGPT: ``half_time`` of its geometry (−ρ of cosine
@@ -203,13 +203,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``graph, architecture, horizon, seed, half_time, stored, lag``.
         - ``node2vec``: a row per run of Node2Vec: half-time of the energy in the top
           eigenspaces. Columns: ``graph, architecture, horizon, seed, half_time``.
-        - ``soon``: a row per long run of TinyNN in every condition: the margin of each
-          node's least likely neighbour over other nodes at the first measured step;
-          ``stored`` is 1.0 if it is above 0. Columns: all columns of ``margin``, plus
-          ``stored``.
+        - ``soon``: a row per long run of TinyNN in every condition, with the margin of
+          each node's least likely neighbour over other nodes at the first measured
+          step; ``stored`` is 1.0 if it is above 0. Columns: all columns of ``margin``,
+          plus ``stored``.
         - ``end``: the same at the last step. Columns: as in ``soon``.
-        - ``margins``: the same at every step except 0, with ``moment``, a text with the
-          ``β₂`` of AdamW. Columns: all columns of ``margin``, plus ``stored, moment``.
+        - ``margins``: the same at every step except 0, with ``moment``, AdamW's ``β₂``
+          as a string. Columns: all columns of ``margin``, plus ``stored, moment``.
         - ``curves``: a row per graph, seed, step up to 20 and ``series`` (``recall,
           frozen``; ``recall, free``; ``energy in the top eigenspaces, free``) of
           TinyNN, with its ``value``. Columns: ``graph, seed, step, value, series``.

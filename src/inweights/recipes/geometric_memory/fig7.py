@@ -37,7 +37,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
         widths: Widths of Node2Vec, at least 1 (100 in the paper). The graphs have 15 to
             17 nodes.
@@ -68,10 +68,10 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular); of
-          Node2Vec, ``axis`` (what is varied: ``width``, ``initial scale``) and
-          ``value`` (as text: 2, 8, 17, 100, 400; 0.02, 0.3, 1.0); of the others,
-          ``architecture`` (TinyGPT) and ``condition`` (the code's, ours).
+        - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular); for
+          Node2Vec, ``axis`` (what is varied: ``width`` or ``initial scale``) and
+          ``value`` (as a string: 2, 8, 17, 100, 400; 0.02, 0.3, 1.0); for the other
+          model, ``architecture`` (TinyGPT) and ``condition`` (the code's, ours).
         - Measures: ``energy`` (:func:`inweights.probes.spectral_energy` with
           ``draws=200``) and ``deeper`` (:func:`inweights.probes.spectral_energy` with
           ``draws=200``; only for ``architecture`` TinyGPT).
@@ -121,25 +121,28 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the energy in the top eigenspaces, and the number of dimensions in use.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. Both tables have the
-            columns ``graph, seed, space, eigenvalue, size, energy, cumulative,
-            degenerate, null_mean, null_low, null_high``.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. Both tables have the columns ``graph, seed, space,
+            eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
+            null_high``.
 
             - ``energy``, from :func:`inweights.probes.spectral_energy`, with the
               additional columns ``axis, value``.
             - ``deeper``, from :func:`inweights.probes.spectral_energy`, with the
               additional columns ``architecture, condition``.
 
-            The labels are ``graph`` (path-star, grid, cycle, irregular); of Node2Vec,
-            ``axis`` (what is varied: ``width``, ``initial scale``) and ``value`` (as
-            text: 2, 8, 17, 100, 400; 0.02, 0.3, 1.0); of the others, ``architecture``
-            (TinyGPT) and ``condition`` (``the code's``: trained as in the paper's code;
-            ``ours``: with the simplest sufficient world and initialisation).
+            The labels are ``graph`` (path-star, grid, cycle, irregular); for Node2Vec,
+            ``axis`` (what is varied: ``width`` or ``initial scale``) and ``value`` (as
+            a string: 2, 8, 17, 100, 400; 0.02, 0.3, 1.0); for the other model,
+            ``architecture`` (TinyGPT) and ``condition`` (``the code's``: trained as in
+            the paper's code; ``ours``: with the simplest sufficient world and
+            initialisation).
 
     Returns:
-        - ``top``: a row per run: share of the energy in the first eigenspace
-          (``first``) and in the top ones (``top``), the mean of ``top`` for random
-          vectors (``by_chance``), and ``top`` minus their 97.5% quantile
+        - ``top``: a row per run: the share of the energy in the first eigenspace
+          (``first``) and in the top eigenspaces (``top``, see
+          :func:`~.derived.top_energy`), the mean of ``top`` for random vectors
+          (``by_chance``), and ``top`` minus the 97.5% quantile for random vectors
           (``beyond_chance``). ``axis`` is ``width``, ``initial scale`` or, for a
           comparison of models, ``model``; ``value`` is the width, the scale, or the
           model (``Node2Vec``, ``TinyGPT``, ``TinyGPT, ours``). Columns: ``graph, axis,
@@ -150,8 +153,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``top``.
         - ``dimensions``: a row per run: ``dimensions``, the number of dimensions of the
           eigenspaces whose energy is more than :data:`USED` (2) times the energy
-          expected by chance, and ``extra``, this minus the number of dimensions of the
-          top eigenspaces. Columns: ``graph, axis, value, seed, dimensions, extra``.
+          expected by chance, and ``extra``, the same number minus the number of
+          dimensions of the top eigenspaces. Columns: ``graph, axis, value, seed,
+          dimensions, extra``.
         - ``spectra``: a row per run of the axis ``model`` and eigenspace (``number``,
           from 1), and rows of random vectors, whose ``energy`` is the mean of the null
           distribution. Columns: all columns of ``energy``, plus ``number, architecture,

@@ -31,7 +31,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
         descent: Settings of Node2Vec and its gradient descent. The width of Node2Vec
             should be larger than the number of nodes of every graph.
@@ -122,7 +122,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     ``curves``, at ``by_space`` in the same module.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
+        tables: The tables that result from :func:`plan`, by name. All tables have the
             columns ``graph, seed``.
 
             - ``autograd``, from :func:`inweights.probes.dynamics.off_descent`, with the
@@ -143,7 +143,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           step, loss, outside_c, outside_s, outside_v, outside_random, s_low, s_high,
           s_trace, walk_low, walk_high, c_top, c_second, null_size, null_gap,
           null_angle, top, degenerate, norm, change``.
-        - ``starts``: the same at step 0. Columns: as in ``ends``.
+        - ``starts``: the same columns at step 0. Columns: as in ``ends``.
         - ``extremes``: a row per graph and seed: the smallest ``s_low`` and
           ``walk_low``, and the largest value of each other column, over the measured
           steps. Columns: ``graph, seed, s_low, walk_low, s_high, s_trace, walk_high,
@@ -158,13 +158,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``rest``: a row per graph and seed at the last step, with ``ratio``, the gap
           above the null space (``null_gap``) divided by the largest eigenvalue within
           it (``null_size``). Columns: ``graph, seed, ratio``.
-        - ``longer``: a row per graph and seed: the end of the descent of ``long``
-          updates, the values ``degenerate_before`` and ``norm_before`` of the usual
-          descent, ``share`` (increase of ``degenerate``) and ``growth`` (relative
-          increase of the norm). Columns: ``graph, seed, step, loss, outside_c,
-          outside_s, outside_v, outside_random, s_low, s_high, s_trace, walk_low,
-          walk_high, c_top, c_second, null_size, null_gap, null_angle, top, degenerate,
-          norm, change, degenerate_before, norm_before, share, growth``.
+        - ``longer``: a row per graph and seed: the columns of ``ends`` at the end of
+          the descent of ``long`` updates, the values of ``degenerate`` and ``norm`` at
+          the end of the usual descent (``degenerate_before`` and ``norm_before``),
+          ``share`` (increase of ``degenerate``) and ``growth`` (relative increase of
+          the norm). Columns: ``graph, seed, step, loss, outside_c, outside_s,
+          outside_v, outside_random, s_low, s_high, s_trace, walk_low, walk_high, c_top,
+          c_second, null_size, null_gap, null_angle, top, degenerate, norm, change,
+          degenerate_before, norm_before, share, growth``.
         - ``uneven``: ``longer`` without the cycle. Columns: as in ``longer``.
 
     Raises:

@@ -27,7 +27,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
         steps: Number of updates of Node2Vec.
         std: Initial scale of the untied Node2Vec, above 0; by default 0.02, the scale
@@ -36,9 +36,9 @@ class Settings(iw.Config):
             paper's number is used.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        conditions: Names of conditions in which TinyNN is trained, some of ``the
-            code's, bf16``, ``the code's`` and ``ours``. Claims are judged in ``the
-            code's, bf16``.
+        conditions: Names of conditions in which TinyNN is trained, any of ``the code's,
+            bf16``, ``the code's`` and ``ours``. Claims are judged in ``the code's,
+            bf16``.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -119,9 +119,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return energies relative to random vectors, with and without self-edges, and margins.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
-            columns ``graph, model, self_edges, condition, seed``. Accuracies and recall
-            are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. All tables have the columns ``graph, model, self_edges,
+            condition, seed``. Accuracies and recall are fractions from 0 to 1.
 
             - ``recall``, from :func:`inweights.probes.graph_recall`, with the
               additional columns ``recall, worst, recall_others, accuracy, ceiling,
@@ -157,18 +157,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         settings of the paper's code, in emulated bfloat16) and without the column
         ``condition``, and:
 
-        - ``zigzags``: a row per run: energy along negative eigendirections, with
-          ``excess`` (``zigzag`` minus its mean for random vectors) and
-          ``bottom_excess`` (the same for the last eigenspace); ``condition`` here is
-          ``with self-edges`` or ``without``. Columns: all columns of ``zigzag``, plus
-          ``excess, bottom_excess``.
+        - ``zigzags``: a row per run: the share of the energy in the eigenspaces of
+          negative eigenvalues (``zigzag``), with ``excess`` (``zigzag`` minus its mean
+          for random vectors) and ``bottom_excess`` (the same for the last eigenspace);
+          ``condition`` here is ``with self-edges`` or ``without``. Columns: all columns
+          of ``zigzag``, plus ``excess, bottom_excess``.
         - ``beside_chance``: the rows of ``zigzags``, and rows whose ``model`` is
           ``random vectors``. Columns: as in ``zigzags``.
         - ``trained_spectra``: a row per run of TinyNN and untied Node2Vec and
           eigenspace, with ``number`` (from 1) and ``panel`` (model and graph);
           ``condition`` here is ``with self-edges`` or ``without``. Columns: all columns
           of ``energy``, plus ``number, panel``.
-        - ``least``: a row per run of TinyNN in every condition: the margin of each
+        - ``least``: a row per run of TinyNN in every condition, with the margin of each
           node's least likely neighbour over other nodes, with ``loops`` (``with
           self-edges`` or ``without``). Columns: all columns of ``margin``, plus
           ``loops``.
@@ -181,8 +181,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``stored``: a row per run of every model except the tied Node2Vec: recall of
           the edges. Columns: ``graph, model, self_edges, seed, recall, worst,
           recall_others, accuracy, ceiling, loss, floor``.
-        - ``conditions``: a row per run in each condition: Spearman's ρ of cosine and
-          hops. Columns: all columns of the measured ``correlation``.
+        - ``conditions``: a row per run in each condition: Spearman's ρ between cosine
+          similarity and distance in hops. Columns: all columns of the measured
+          ``correlation``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -106,8 +106,8 @@ def pictures(
         - ``film``: the rows of the recordings from which these frames were drawn.
         - ``graphs``: one row per graph: ``graph`` and the columns of
           :func:`~inweights.theory.geometric_memory.layout.scene`.
-        - ``curves``: Spearman's ρ of cosine and hops in each frame, except at step 0
-          (``graph, architecture, seed, step, spearman``).
+        - ``curves``: Spearman's ρ between cosine similarity and distance in hops in
+          each frame, except at step 0 (``graph, architecture, seed, step, spearman``).
         - ``correlation``: the measured table, with the additional column ``size``, the
           absolute value of ρ.
         - ``stored``: the measured table ``recall``, with the additional column
@@ -117,7 +117,7 @@ def pictures(
     Raises:
         KeyError: A table is missing, or a graph of ``film`` is not among ``graphs``.
         DataError: A graph has no edge between two different nodes, or ``film`` contains
-            a step twice or has a different number of nodes than the graph.
+            a step twice or a number of nodes that differs from the graph's.
     """
     film = tables["film"]
     worlds = {

@@ -155,7 +155,7 @@ class PathStarTraining(iw.Config):
                 :meth:`curriculum` lists all.
             loss: ``full path`` (the default; loss over all tokens of a path) or ``first
                 token`` (only over the hardest token, the first after the root; the
-                answer then is this token alone).
+                answer then consists of this token only).
             task: Config of the world. Its pauses and answer are replaced by the values
                 of these settings. For a :class:`PathStar`, so are its arms and nodes.
 

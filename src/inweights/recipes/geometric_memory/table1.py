@@ -24,7 +24,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, some of ``path-star``, ``grid``, ``cycle`` and
+        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
             ``irregular``.
         descent: Settings of Node2Vec and its gradient descent.
         most: Largest number of updates of a training run. With ``None`` (the default)
@@ -89,9 +89,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return correlations of cosine and hop distance, over all and over non-adjacent pairs.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
-            columns ``graph, architecture, condition, seed``. Accuracies and recall are
-            fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. All tables have the columns ``graph, architecture, condition,
+            seed``. Accuracies and recall are fractions from 0 to 1.
 
             - ``cosines``, from :func:`inweights.probes.cosines`, with the additional
               columns ``source, target, hops, cosine``.
@@ -110,27 +110,28 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         The measured tables, restricted to the condition ``the code's`` (the settings of
         the paper's code) and without the column ``condition``, and:
 
-        - ``far``: a row per run: ``all`` and ``far``, Spearman's ρ of cosine and hops
-          over all pairs and over pairs of nodes two or more hops apart; ``near``, the
-          mean cosine at one hop minus the mean cosine at two hops; and ``drop``, the
-          mean cosine at two hops minus the mean cosine at more hops
-          (:func:`~.derived.far_correlation`); ``all_size`` and ``far_size`` are the
-          absolute values of the first two. Columns: ``graph, architecture, seed, all,
-          far, near, drop, all_size, far_size``.
+        - ``far``: a row per run: ``all`` and ``far``, Spearman's ρ between cosine
+          similarity and distance in hops over all pairs and over pairs of nodes two or
+          more hops apart; ``near``, the mean cosine at one hop minus the mean cosine at
+          two hops; and ``drop``, the mean cosine at two hops minus the mean cosine at
+          more hops (:func:`~.derived.far_correlation`); ``all_size`` and ``far_size``
+          are the absolute values of the first two. Columns: ``graph, architecture,
+          seed, all, far, near, drop, all_size, far_size``.
         - ``pairs``: a row per run and ``pairs`` (``all`` or ``far``), with the
           correlation ``rho``. Columns: ``graph, architecture, seed, pairs, rho``.
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
           Columns: ``graph, architecture, seed, hops, cosine``.
-        - ``chance``: a row per run: Spearman's ρ of cosine and hops, its absolute value
-          ``size``, and ``beyond_chance``, ρ minus the lower end (2.5% quantile) of its
-          null distribution. Columns: ``graph, architecture, seed, spearman, null_mean,
-          null_low, null_high, p, size, beyond_chance``.
+        - ``chance``: a row per run: Spearman's ρ between cosine similarity and distance
+          in hops, its absolute value ``size``, and ``beyond_chance``, ρ minus the lower
+          end (2.5% quantile) of its null distribution. Columns: ``graph, architecture,
+          seed, spearman, null_mean, null_low, null_high, p, size, beyond_chance``.
         - ``stored``: a row per run, with ``memory``, the recall by which claims are
           judged. For Node2Vec it ignores a node's own logit. Columns: ``graph,
           architecture, seed, recall, worst, recall_others, accuracy, ceiling, loss,
           floor, memory``.
-        - ``conditions``: a row per run in each condition: Spearman's ρ of cosine and
-          hops. Columns: all columns of the measured ``correlation``.
+        - ``conditions``: a row per run in each condition: Spearman's ρ between cosine
+          similarity and distance in hops. Columns: all columns of the measured
+          ``correlation``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

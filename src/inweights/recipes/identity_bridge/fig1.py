@@ -40,8 +40,8 @@ def plan(settings: Settings) -> Plan:
         - ``after``: the model after fine-tuning, for each seed, with the labels
           ``facts`` (``invented``) and ``condition``, the statements that are trained:
           ``one hop`` (single facts), ``two hops of half`` (single facts and the two-hop
-          facts through half of the bridges) or ``and identity`` (the same and the
-          identity of each bridge).
+          facts through half of the bridges) or ``and identity`` (the same statements
+          and the identity of each bridge).
     """
     lessons = {
         name: Facts(world=settings.world, mix=mix, tokens=settings.tokens)
@@ -62,10 +62,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies by kind of question, and by whether the answer was stated in training.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. Both tables have the
-            columns ``facts, seed, id, chain, role, prompt, answer, best, rank, hit,
-            reciprocal, chance, probability, share, others, kind, thought, told, layer,
-            cosine, other, contrast``. Accuracies and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. Both tables have the columns ``facts, seed, id, chain, role,
+            prompt, answer, best, rank, hit, reciprocal, chance, probability, share,
+            others, kind, thought, told, layer, cosine, other, contrast``. Accuracies
+            and recall are fractions from 0 to 1.
 
             - ``before``, from
               :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`.
@@ -79,15 +80,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
           as :func:`~inweights.recipes.shared.language.tables.accuracies` returns it:
-          ``accuracy`` after training, accuracy ``before`` it, ``chance`` and ``excess``
-          (accuracy minus chance). ``distribution`` is ``in`` if the answer was stated
-          in training, otherwise ``out``. Real facts have the ``condition``
-          ``pretrained``. Nothing is trained about them, so that ``accuracy`` and
-          ``before`` are equal. Columns: ``facts, condition, seed, what, distribution,
-          accuracy, before, chance, excess``.
+          ``accuracy`` (after training), ``before`` (accuracy before training),
+          ``chance`` (accuracy of guessing) and ``excess`` (accuracy minus chance).
+          ``distribution`` is ``in`` if the answer was stated in training, otherwise
+          ``out``. Real facts have the ``condition`` ``pretrained``. The model is not
+          trained on real facts, so that ``accuracy`` and ``before`` are equal. Columns:
+          ``facts, condition, seed, what, distribution, accuracy, before, chance,
+          excess``.
         - ``shown``: the rows of two-hop questions (``what`` is ``composition`` or
-          ``thought``), with labels for the figure, ``asked``: ``directly`` or ``step by
-          step``, followed by ``, trained`` if the answer was stated in the training
+          ``thought``), with a label for the figure, ``asked``: ``directly`` or ``step
+          by step``, followed by ``, trained`` if the answer was stated in the training
           texts. Columns: ``facts, condition, seed, what, distribution, accuracy,
           before, chance, excess, asked``.
 

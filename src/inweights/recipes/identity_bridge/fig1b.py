@@ -88,11 +88,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on the two-hop queries and recall of the facts.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`), with the columns ``model, relations,
-            told, identity, seed, part, role, distribution, statements, accuracy,
-            accuracy_among, chance, loss, right_answers``. The labels are ``model``
-            (emb-mlp, gpt; the conditions are explained at
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`), with the
+            columns ``model, relations, told, identity, seed, part, role, distribution,
+            statements, accuracy, accuracy_among, chance, loss, right_answers``. The
+            labels are ``model`` (emb-mlp, gpt; the conditions are explained at
             :func:`~inweights.recipes.identity_bridge.common.trial`), ``relations``
             (number of second relations: 1, 2), ``told`` (fraction of the two-hop facts
             that are trained: 0.5), and ``identity`` (Boolean: whether the identity
@@ -100,16 +100,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             1.
 
     Returns:
-        - ``queries``: a row per run and ``distribution`` (``in``: through bridges some
-          of whose two-hop facts are trained; ``out``: all other bridges) of the two-hop
-          queries, with ``accuracy``. Columns: all columns of ``accuracy``.
+        - ``queries``: a row per run and ``distribution`` of the two-hop queries, with
+          the ``accuracy``. ``distribution`` is ``in`` for queries through bridges some
+          of whose two-hop facts are trained, and ``out`` for queries through all other
+          bridges. Columns: all columns of ``accuracy``.
         - ``shown``: the same rows with labels for the figure: ``given`` (``with
-          identity`` or ``without``) and ``world`` (text with the number of second
-          relations, whether two-hop facts are trained, and the distribution). Columns:
-          all columns of ``accuracy``, plus ``given, world``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
-          over the roles (kinds) of facts. Columns: ``model, relations, told, identity,
-          seed, accuracy``.
+          identity`` or ``without``) and ``world`` (a string that states the number of
+          second relations, whether two-hop facts are trained, and the distribution).
+          Columns: all columns of ``accuracy``, plus ``given, world``.
+        - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
+          (kinds) of facts. Columns: ``model, relations, told, identity, seed,
+          accuracy``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

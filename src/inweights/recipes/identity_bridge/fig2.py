@@ -99,29 +99,28 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on compositions, its excess over 1/C, and recall of the facts.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`) with the columns ``model, identity,
-            complexity, seed, part, role, distribution, statements, accuracy,
-            accuracy_among, chance, loss, right_answers``. The labels are ``model``
-            (emb-mlp, gpt, gpt-small, gpt-tied, gpt-tied-decay, gpt-fixed; the
-            conditions are explained at
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`) with the
+            columns ``model, identity, complexity, seed, part, role, distribution,
+            statements, accuracy, accuracy_among, chance, loss, right_answers``. The
+            labels are ``model`` (emb-mlp, gpt, gpt-small, gpt-tied, gpt-tied-decay,
+            gpt-fixed; the conditions are explained at
             :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity``
             (Boolean: whether the identity facts are part of training), and
             ``complexity`` (integer ``C``, the number of objects per subject: 1, 2, 3,
             5). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``compositions``: a row per run, the accuracy on the compositions outside the
-          training distribution, with ``one_over_c`` (1/C, the accuracy of a guess among
-          the ``C`` objects of a subject) and ``bridge`` (``with identity`` or ``without
-          identity``, for figures). Columns: all columns of ``accuracy``, plus
-          ``one_over_c, bridge``.
+        - ``compositions``: a row per run, with the accuracy on the compositions outside
+          the training distribution, and with ``one_over_c`` (1/C, the accuracy of a
+          guess among the ``C`` objects of a subject) and ``bridge`` (``with identity``
+          or ``without identity``, for figures). Columns: all columns of ``accuracy``,
+          plus ``one_over_c, bridge``.
         - ``excess``: the rows of ``compositions`` with complexity above 1, with
           ``excess``, the accuracy minus 1/C. Columns: all columns of ``accuracy``, plus
           ``one_over_c, excess``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
-          over the roles (kinds) of facts. Columns: ``model, identity, complexity, seed,
-          accuracy``.
+        - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
+          (kinds) of facts. Columns: ``model, identity, complexity, seed, accuracy``.
         - ``known``: the rows of ``compositions``, with ``recall``, the lowest accuracy
           of the run over the roles (kinds) of facts. ``accuracy`` is NaN if ``recall``
           is below 0.99. Columns: all columns of ``accuracy``, plus ``one_over_c,

@@ -100,28 +100,27 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on compositions, its excess over 1/C, and recall of the facts.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`) with the columns ``model, complexity,
-            seed, part, role, distribution, statements, accuracy, accuracy_among,
-            chance, loss, right_answers``. The labels are ``model`` (emb-mlp, gpt,
-            gpt-small, gpt-tied; the conditions are explained at
-            :func:`~inweights.recipes.identity_bridge.common.trial`; and gpt-tied-small,
-            with a tied head and small initialisation) and ``complexity`` (integer
-            ``C``, the number of objects per subject: 1 to 8). Accuracies and recall are
-            fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`) with the
+            columns ``model, complexity, seed, part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``. The labels are
+            ``model`` (emb-mlp, gpt, gpt-small, gpt-tied; the conditions are explained
+            at :func:`~inweights.recipes.identity_bridge.common.trial`; and
+            gpt-tied-small, with a tied head and small initialisation) and
+            ``complexity`` (integer ``C``, the number of objects per subject: 1 to 8).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``compositions``: a row per run, the accuracy on the compositions, with
-          ``one_over_c`` (1/C, the accuracy of a guess among the ``C`` objects of a
+        - ``compositions``: a row per run, with the accuracy on the compositions, and
+          with ``one_over_c`` (1/C, the accuracy of a guess among the ``C`` objects of a
           subject). Columns: all columns of ``accuracy``, plus ``one_over_c``.
         - ``excess``: the rows of ``compositions`` with complexity above 1, with
           ``excess``, the accuracy minus 1/C. Columns: all columns of ``accuracy``, plus
           ``one_over_c, excess``.
         - ``excess_among``: the same, but ``excess`` is ``accuracy_among`` (the accuracy
           if only objects count as candidates) minus 1/C. Columns: as in ``excess``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
-          over the roles (kinds) of facts. Columns: ``model, complexity, seed,
-          accuracy``.
+        - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
+          (kinds) of facts. Columns: ``model, complexity, seed, accuracy``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -27,10 +27,10 @@ class Settings(iw.Config):
         n: Number ``N`` of subjects and of objects, at least 2.
         complexities: Values of ``C``, the number of objects per subject (from 1 to
             ``n``), with identities.
-        controls: Values of ``C`` in worlds without identities, with the initialisation
-            of GPT-2.
-        uniform_controls: Values of ``C`` in worlds without identities, with the same
-            initial standard deviation for all matrices.
+        controls: Values of ``C`` in worlds without identities, for models that are
+            initialised as GPT-2.
+        uniform_controls: Values of ``C`` in worlds without identities, for models whose
+            matrices all have the same initial standard deviation.
         tied: The GPTs with a tied head, and their training.
     """
 
@@ -97,11 +97,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on compositions, 1/C for comparison, and recall of the facts.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``accuracy``
-            (:func:`inweights.probes.accuracy`) with the columns ``model, start,
-            identity, complexity, seed, part, role, distribution, statements, accuracy,
-            accuracy_among, chance, loss, right_answers``. The labels are ``model``
-            (gpt-tied, gpt-tied-decay; the conditions are explained at
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`) with the
+            columns ``model, start, identity, complexity, seed, part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``. The labels are ``model`` (gpt-tied, gpt-tied-decay; the
+            conditions are explained at
             :func:`~inweights.recipes.identity_bridge.common.trial`), ``start`` (how the
             matrices that write into the residual stream are initialised: ``GPT-2's``,
             with a standard deviation that decreases with the number of layers;
@@ -111,13 +112,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``compositions``: a row per run, the accuracy on the compositions, with
-          ``one_over_c`` (1/C, the accuracy of a guess among the ``C`` objects of a
-          subject) and ``arm`` (text with ``identity`` and ``start``, for the figure).
-          Columns: all columns of ``accuracy``, plus ``one_over_c, arm``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
-          over the roles (kinds) of facts. Columns: ``model, start, identity,
-          complexity, seed, accuracy``.
+        - ``compositions``: a row per run, with the accuracy on the compositions, and
+          with ``one_over_c`` (1/C, the accuracy of a guess among the ``C`` objects of a
+          subject) and ``arm`` (a string that combines ``identity`` and ``start``, for
+          the figure). Columns: all columns of ``accuracy``, plus ``one_over_c, arm``.
+        - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
+          (kinds) of facts. Columns: ``model, start, identity, complexity, seed,
+          accuracy``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

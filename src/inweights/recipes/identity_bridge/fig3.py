@@ -48,8 +48,8 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        shown: The ``N`` whose templates are drawn and judged. It must be the ``n`` of
-            one of ``sizes``; this is not checked.
+        shown: The value of ``N`` for which templates are drawn and judged. It must be
+            the ``n`` of one of ``sizes``; this is not checked.
         sizes: All values of ``N``, each with its training settings.
     """
 
@@ -104,9 +104,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the panels of the figure, the peaks of the templates, and accuracies.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
-            columns ``n, identity, seed``. Accuracies and recall are fractions from 0 to
-            1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. All tables have the columns ``n, identity, seed``. Accuracies
+            and recall are fractions from 0 to 1.
 
             - ``accuracy``, from :func:`inweights.probes.accuracy`, with the additional
               columns ``part, role, distribution, statements, accuracy, accuracy_among,
@@ -126,16 +126,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           panel that shows them. Columns: all columns of ``tokens``, plus ``panel``.
         - ``peaks``: a row per run, ``row_group`` (``subject`` or ``bridge``) and
           ``column_group`` (``bridge`` or ``object``), with ``own``, the share of the
-          rows whose largest logit in that column group is their own bridge or object.
-          Columns: ``seed, n, identity, row_group, column_group, own``.
+          rows whose largest logit in that column group is the logit of their own bridge
+          or object. Columns: ``seed, n, identity, row_group, column_group, own``.
         - ``selectors``: a row per run and relation (``row_group`` is ``first_relation``
           or ``second_relation``), with ``toward_bridges``, its mean logit of bridges
           minus its mean logit of objects. Columns: ``seed, n, identity, row_group,
           toward_bridges``.
-        - ``compositions``: a row per run, the accuracy on the compositions. Columns:
-          all columns of ``accuracy``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
-          over the roles (kinds) of facts. Columns: ``n, identity, seed, accuracy``.
+        - ``compositions``: a row per run, with the accuracy on the compositions.
+          Columns: all columns of ``accuracy``.
+        - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
+          (kinds) of facts. Columns: ``n, identity, seed, accuracy``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -77,8 +77,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the mean alignment over the blocks, and the trustworthiness of each projection.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
-            columns ``model, seed``. Accuracies and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. All tables have the columns ``model, seed``. Accuracies and
+            recall are fractions from 0 to 1.
 
             - ``accuracy``, from :func:`inweights.probes.accuracy`, with the additional
               columns ``part, role, distribution, statements, accuracy, accuracy_among,
@@ -103,12 +104,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``by_model``: a row per run and ``place`` (``first_hop`` or ``query``), with
           the means over the blocks of ``cosine``, ``contrast`` and ``nearest``.
           Columns: ``model, seed, place, cosine, contrast, nearest``.
-        - ``known``: a row per run, the accuracy on the compositions, with ``recall``,
-          the lowest accuracy of the run over the roles (kinds) of facts. ``accuracy``
-          is NaN if ``recall`` is below 0.99. Columns: all columns of ``accuracy``, plus
-          ``recall``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
-          over the roles (kinds) of facts. Columns: ``model, seed, accuracy``.
+        - ``known``: a row per run, with the accuracy on the compositions, and with
+          ``recall``, the lowest accuracy of the run over the roles (kinds) of facts.
+          ``accuracy`` is NaN if ``recall`` is below 0.99. Columns: all columns of
+          ``accuracy``, plus ``recall``.
+        - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
+          (kinds) of facts. Columns: ``model, seed, accuracy``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

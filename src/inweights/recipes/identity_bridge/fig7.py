@@ -1,4 +1,4 @@
-"""Figure 7 of Identity Bridge: alignment and generalisation in the course of training."""
+"""Figure 7 of Identity Bridge: alignment and generalisation during training."""
 
 import math
 from functools import partial, reduce
@@ -92,9 +92,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves for the animation, half-times, and correlations over the training steps.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
-            columns ``model, seed, step``. Accuracies and recall are fractions from 0 to
-            1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. All tables have the columns ``model, seed, step``. Accuracies
+            and recall are fractions from 0 to 1.
 
             - ``accuracy``, from :func:`inweights.probes.accuracy`, with the additional
               columns ``part, role, distribution, statements, accuracy, accuracy_among,
@@ -121,20 +121,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           series, value``.
         - ``film_curves``: the curves of the model that the animation shows. Columns: as
           in ``curves``.
-        - ``leads``: a row per run, with the step at which each series is halfway
-          between its first and its largest value, and two differences in steps,
-          ``alignment_r1_leads`` and ``memory_leads``: the half-time of accuracy minus
-          the half-time of alignment at r1 and of memory, respectively. Columns:
-          ``model, seed, accuracy, recall, alignment at r1, alignment at r2, memory a →
-          c, alignment_r1_leads, memory_leads``.
+        - ``leads``: a row per run, with the half-time of each series (the first step at
+          which it is halfway between its first and its largest value), and two
+          differences in steps, ``alignment_r1_leads`` and ``memory_leads``: the
+          half-time of accuracy minus the half-time of alignment at r1 and of memory,
+          respectively. Columns: ``model, seed, accuracy, recall, alignment at r1,
+          alignment at r2, memory a → c, alignment_r1_leads, memory_leads``.
         - ``at_recall``: a row per run: the first ``step`` at which the facts are known
           (recall of at least :data:`KNOWN`, .99), and the ``accuracy`` on compositions
           at this step, which is NaN if the facts are never known. Columns: ``model,
           seed, step, accuracy``.
         - ``in_step``: a row per run, ``place`` (``first_hop`` or ``query``) and ``by``
-          (``cosine`` or ``contrast``), with ``correlation``, Pearson's correlation over
-          the steps of accuracy on compositions and this column of the alignment.
-          Columns: ``model, seed, place, correlation, by``.
+          (``cosine`` or ``contrast``), with ``correlation``, Pearson's correlation,
+          over the steps of training, between the accuracy on compositions and the mean
+          of this column of ``alignment`` over the blocks. Columns: ``model, seed,
+          place, correlation, by``.
         - ``states``: projections of the hidden states, each rotated to match the
           previous frame. Columns: all columns of the measured ``states``.
 

@@ -66,7 +66,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan one fine-tuning for each model and condition, on real facts.
+    """Plan one fine-tuning run on real facts for each model and condition.
 
     Args:
         settings: The recipe's settings, such as ``models``, ``device`` and ``tokens``;
@@ -81,7 +81,7 @@ def plan(settings: Settings) -> Plan:
         - ``after``: the model after fine-tuning, with the labels ``model`` and
           ``condition``, the statements that are trained: ``one-hop`` (single facts),
           ``with identity`` (single facts and the identity of each bridge) or ``second
-          hop only`` (the control: the facts about the bridges alone).
+          hop only`` (a control: only the facts about the bridges).
     """
     lessons = {
         name: Facts(mix=mix, tokens=settings.tokens) for name, mix in MIXES.items()
@@ -99,10 +99,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return how much the answer's probability rises for ``(e1, r2)``, and accuracies.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. Both tables have the
-            columns ``model, seed, id, chain, role, prompt, answer, best, rank, hit,
-            reciprocal, chance, probability, share, others, kind, thought, told, layer,
-            cosine, other, contrast``. Accuracies and recall are fractions from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. Both tables have the columns ``model, seed, id, chain, role,
+            prompt, answer, best, rank, hit, reciprocal, chance, probability, share,
+            others, kind, thought, told, layer, cosine, other, contrast``. Accuracies
+            and recall are fractions from 0 to 1.
 
             - ``before``, from
               :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`.
@@ -116,24 +117,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
           as :func:`~inweights.recipes.shared.language.tables.accuracies` returns it:
-          ``accuracy`` after training, accuracy ``before`` it, ``chance``, ``excess``
-          (accuracy minus chance) and ``gain`` (accuracy minus ``before``).
-          ``distribution`` is ``in`` if the answer was stated in training, otherwise
-          ``out``. Columns: ``model, condition, seed, what, distribution, accuracy,
-          before, chance, excess, gain``.
+          ``accuracy`` (after training), ``before`` (accuracy before training),
+          ``chance`` (accuracy of guessing), ``excess`` (accuracy minus chance) and
+          ``gain`` (accuracy minus ``before``). ``distribution`` is ``in`` if the answer
+          was stated in training, otherwise ``out``. Columns: ``model, condition, seed,
+          what, distribution, accuracy, before, chance, excess, gain``.
         - ``sets``: a row per run and ``set`` of questions (``D_correct``,
-          ``D_partial``, ``D_incorrect``), the mean rises of the answer's probability
-          for the prompt ``(e1, r2)``, as
+          ``D_partial``, ``D_incorrect``), with the mean rises of the answer's
+          probability for the prompt ``(e1, r2)``, as
           :func:`~inweights.recipes.shared.language.tables.rises` returns them: in
           powers of ten (``decades``), the same minus the rise of the wrong candidates'
           probability (``own``), and the difference of the answer's probability
           (``rise``) and of its share among the candidates (``share_rise``). Columns:
           ``model, condition, seed, set, decades, own, rise, share_rise``.
-        - ``all``: a row per run: the same over all questions; ``set`` is ``all``.
-          Columns: as in ``sets``.
-        - ``shown``: ``sets`` with one row per ``what`` (``probability`` or ``share
-          among candidates``), whose rise is ``value``, for the figure. Columns:
-          ``model, condition, seed, set, what, value``.
+        - ``all``: a row per run, with the same means over all questions; ``set`` is
+          ``all``. Columns: as in ``sets``.
+        - ``shown``: two rows for each row of ``sets``, for the figure: ``value`` is the
+          rise of the quantity ``what`` (``probability`` or ``share among candidates``).
+          Columns: ``model, condition, seed, set, what, value``.
         - ``kept``: the rows of ``accuracy``, in which ``what`` contains the names that
           the figure shows. Columns: ``model, condition, seed, what, distribution,
           accuracy, before, chance, excess``.

@@ -1,4 +1,4 @@
-"""Plan and derive Figures 4 and 5 of Identity Bridge: the optimum of program (2).
+"""Compute the optimum of program (2), for Figures 4 and 5 of Identity Bridge.
 
 Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of logits
 under a margin of at least 1 for every trained fact.
@@ -40,7 +40,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings, identity: bool) -> Plan:
-    """Plan the solution of program (2) for every size, without any training.
+    """Plan the computation of the optimum of program (2) for every size, without any training.
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
     logits under a margin of at least 1 for every trained fact.
@@ -53,12 +53,12 @@ def plan(settings: Settings, identity: bool) -> Plan:
     Returns:
         The plan.
 
-        - Label of the trials: ``n`` (``settings.n`` and all ``sizes``). Each trial is
-          solved instead of trained, only for the first seed.
+        - Label of the trials: ``n`` (``settings.n`` and all ``sizes``). For each trial,
+          program (2) is solved instead of training a model, only for the first seed.
         - Measures: ``tokens``, ``first_hop`` and ``composition``
-          (:func:`inweights.probes.templates` of these rows; the last two only for
-          ``settings.n``), ``margins`` (:func:`inweights.probes.margins`) and ``norms``
-          (:func:`inweights.probes.nuclear_norm`).
+          (:func:`inweights.probes.templates`, each with ``rows`` of this name; the last
+          two only for ``settings.n``), ``margins`` (:func:`inweights.probes.margins`)
+          and ``norms`` (:func:`inweights.probes.nuclear_norm`).
         - Computation: ``bounds``
           (:func:`~inweights.theory.identity_bridge.proof.known_norm`), also with the
           label ``n``.
@@ -99,7 +99,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the panels of the figure, peaks of rows, extreme margins, and gaps of the norms.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
+        tables: The tables that result from :func:`plan`, by name. All tables have the
             columns ``n, seed``.
 
             - ``tokens``, with the additional columns ``row, row_group, column,
@@ -121,8 +121,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           column, column_group, value, top, answer, panel``.
         - ``peaks``: a row per ``n``, ``row_group`` (``subject`` or ``bridge``) and
           ``column_group`` (``bridge`` or ``object``), with ``own``, the share of the
-          rows whose largest logit in that column group is their own bridge or object.
-          Columns: ``seed, n, row_group, column_group, own``.
+          rows whose largest logit in that column group is the logit of their own bridge
+          or object. Columns: ``seed, n, row_group, column_group, own``.
         - ``blocks``: a row per ``n``, ``row_group`` and ``column_group``, as
           :func:`~inweights.recipes.shared.derived_templates.blocks` returns it:
           ``contrast`` (mean of the own logits minus the mean of the others) and

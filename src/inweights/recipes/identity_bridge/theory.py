@@ -126,8 +126,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return margins, the predicted accuracy minus 1/C, and whether signs of margins agree.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. Accuracies are fractions
-            from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. Accuracies are fractions from 0 to 1.
 
             - ``directions`` and ``ends``, from :func:`inweights.probes.direction`, with
               the columns ``identity, training, seed, cosine, least_margin, excess,
@@ -148,12 +148,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           positive) and without (``thm 2``, negative); ``identity`` names the case for
           the figure. Columns: ``n, seed, check, value, identity``.
         - ``expected``: a row per ``complexity`` above 1, with identity: the accuracy on
-          compositions that the optimum predicts (``value``), and ``excess``, this minus
-          1/C. Columns: ``n, identity, complexity, seed, check, value, excess``.
+          compositions that the optimum predicts (``value``), and ``excess``, the same
+          accuracy minus 1/C. Columns: ``n, identity, complexity, seed, check, value,
+          excess``.
         - ``ends``: a row per run at the end of training; ``agrees`` is 1.0 if the
           trained and the predicted median margin of the queries have the same sign,
-          otherwise 0.0 (also if the model does not know a fact). Columns: all columns
-          of the measured ``ends``, plus ``agrees``.
+          otherwise 0.0. It is also 0.0 if the model has not learned every fact.
+          Columns: all columns of the measured ``ends``, plus ``agrees``.
         - ``curves``: a row per run and step, with ``condition`` (``with identity`` or
           ``without``, for the figure). Columns: all columns of ``directions``, plus
           ``condition``.

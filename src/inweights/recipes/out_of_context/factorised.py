@@ -1,4 +1,4 @@
-"""Out-of-Context Reasoning: does one matrix, or a product of two, conclude new facts?"""
+"""Out-of-Context Reasoning: can one matrix, or a product of two, infer new facts?"""
 
 from itertools import product
 
@@ -22,9 +22,9 @@ class Settings(iw.Config):
 
     Attributes:
         groups: Number of groups, at least 2.
-        cells: Worlds, each given by two numbers: the number of members of a group, and
-            the number of these members whose second value is among the facts. The
-            latter is at least 1 and below the former.
+        cells: One entry per world, which consists of two numbers: the number of members
+            of a group, and the number of these members whose second value is among the
+            facts. The latter must be at least 1 and below the former.
         width: Number of columns of the first of two matrices, and width of the single
             matrix; at least the number of tokens.
         std: Initial standard deviation of all matrices, above 0.
@@ -63,9 +63,9 @@ def plan(settings: Settings) -> experiments.Plan:
           (:func:`inweights.probes.nuclear_norm` with ``order="fro"``).
 
     Raises:
-        ConfigError: ``groups`` is below 2, the second number of a cell is not below the
-            first one or is below 1, or a value is out of range for a model or its
-            training.
+        ConfigError: ``groups`` is below 2, the second number of an entry of ``cells``
+            is below 1 or not below the first number, or a value is out of range for a
+            model or its training.
     """
     init = iw.Init(std=settings.std)
     models: dict[str, experiments.ModelConfig] = {
@@ -105,9 +105,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the accuracy on the queries and on the facts.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name. All tables have the
-            columns ``members, told, model, seed``. Accuracies and recall are fractions
-            from 0 to 1.
+        tables: The tables that result from :func:`plan`, by name. A run is one trial
+            with one seed. All tables have the columns ``members, told, model, seed``.
+            Accuracies and recall are fractions from 0 to 1.
 
             - ``accuracy``, from :func:`inweights.probes.accuracy`, with the additional
               columns ``part, role, distribution, statements, accuracy, accuracy_among,
@@ -124,11 +124,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             and ``model`` (``two matrices``, ``one matrix``).
 
     Returns:
-        - ``questions``: a row per run, role and distribution of the queries. Columns:
-          all columns of ``accuracy``.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
-          over the roles (kinds) of facts. Columns: ``model, members, told, seed,
-          accuracy``.
+        - ``questions``: a row per run, role and distribution of the queries, with the
+          accuracy on these queries. Columns: all columns of ``accuracy``.
+        - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
+          (kinds) of facts. Columns: ``model, members, told, seed, accuracy``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

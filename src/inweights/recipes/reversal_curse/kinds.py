@@ -143,7 +143,7 @@ def plan(
 def common_scores(
     *labels: str, **where: experiments.Value
 ) -> dict[str, experiments.Judged]:
-    """Return the judged scores that the recipes on kinds of queries share, by id of the claim.
+    """Return the judged scores that the recipes about kinds of queries share, by id of the claim.
 
     Args:
         *labels: Names of the labels that identify a world. Recall is judged separately
@@ -172,8 +172,8 @@ def derive(
     """Return accuracy on the queries, agreement with the prediction, and recall of the facts.
 
     Args:
-        tables: The tables of a run of :func:`plan`, by name: ``trained``
-            (:func:`inweights.probes.margins`), ``accuracy``
+        tables: The tables that result from :func:`plan`, by name (a run is one trial
+            with one seed): ``trained`` (:func:`inweights.probes.margins`), ``accuracy``
             (:func:`inweights.probes.accuracy`) and ``predicted``
             (:func:`inweights.theory.predicted_queries`).
         labels: Names of the columns that identify the worlds.
@@ -188,9 +188,9 @@ def derive(
           trained margin have the same sign. Queries that are predicted to tie are left
           out. Only the two conditions of the Emb-MLP have rows, since there is no
           prediction for the GPT.
-        - ``memorised``: a row per run, with ``accuracy`` on the facts: the lowest value
-          over the roles (kinds) of facts. Columns: ``model``, those in ``labels``,
-          ``seed`` and ``accuracy``.
+        - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
+          (kinds) of facts. Columns: ``model``, those in ``labels``, ``seed`` and
+          ``accuracy``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -1,4 +1,4 @@
-"""Compute tables from measured ones that several recipes need in their function ``derive``."""
+"""Compute the tables that the functions ``derive`` of several recipes have in common."""
 
 import math
 from collections.abc import Mapping, Sequence

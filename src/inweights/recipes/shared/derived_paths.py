@@ -1,4 +1,4 @@
-"""Compute tables of paths and edges from measured ones, for recipes about path-stars."""
+"""Compute tables about paths and edges from measured tables, for recipes about path-stars."""
 
 from collections.abc import Sequence
 

@@ -9,12 +9,14 @@ import polars as pl
 def linear_law(
     table: pl.DataFrame, column: str, factors: Sequence[str], by: Sequence[str]
 ) -> pl.DataFrame:
-    """Fit a column in each group by least squares, linearly in the base-2 logarithms of factors.
+    """Fit a linear function of the base-2 logarithms of factors to a column, group by group.
+
+    The function has a constant term and is fitted by least squares.
 
     Args:
         table: Table with the columns ``column`` (the predicted value), ``factors``
-            (above 0), ``by``, and ``fitted`` (Boolean: whether the law is fitted to the
-            row). The law predicts a value for every row.
+            (above 0), ``by``, and ``fitted`` (Boolean: whether the row is used in the
+            fit). Predictions are made for all rows.
         column: Name of the column that the law predicts. If a fitted value is NaN, all
             predictions of its group are NaN.
         factors: Names of the columns of the factors. The fitted rows of each group must
@@ -23,9 +25,9 @@ def linear_law(
 
     Returns:
         The rows of ``table``, group by group, with the additional columns ``foretold``
-        (the prediction, rounded to nine decimals), ``error`` (the column minus the
-        prediction) and, for each factor, ``per_<factor>``: the change of the prediction
-        if the factor doubles.
+        (the prediction, rounded to nine decimals), ``error`` (the value of the column
+        minus the prediction) and, for each factor, ``per_<factor>``: the change of the
+        prediction if the factor is doubled.
 
     Raises:
         LinAlgError: A factor of a fitted row is not above 0, or is not finite.

@@ -1,4 +1,4 @@
-"""Train and evaluate analogies between two real things, one of which has a trained category.
+"""Train and evaluate analogies between two real subjects, one of which has a trained category.
 
 The sentences are taken from Tables 5 and 6 of Feature Resemblance, §8.2.
 """
@@ -50,8 +50,8 @@ class Analogies(iw.Config):
             (attribution before similarity, see :func:`examples`), ``attribution only``,
             ``zero-shot`` (nothing is trained), ``AS-pair`` or ``AS-target`` (two other
             interpretations of the paper's order AS). ``shuffled joint``, ``shuffled
-            SA`` and ``shuffled AS`` are the same with shuffled categories, which cannot
-            be known from pretraining.
+            SA`` and ``shuffled AS`` are the same conditions with shuffled categories,
+            which cannot be known from pretraining.
 
     Raises:
         ConfigError: ``condition`` is unknown, ``rows`` is 1 or negative, or a value has
@@ -72,7 +72,7 @@ class Analogies(iw.Config):
         return self.condition.startswith(SHUFFLED)
 
     def quiz(self, seed: int) -> Quiz:
-        """Return two questions per row about the category of each subject, among all categories.
+        """Return a question about the category of each subject, with all categories as candidates.
 
         Args:
             seed: Root seed of the shuffled categories. It has no effect in conditions
@@ -101,7 +101,7 @@ class Analogies(iw.Config):
         """Return the training sentences of the condition, each with its stage.
 
         Args:
-            lm: Not used, because the sentences are not repeated up to a number of
+            lm: Not used, because the sentences are not repeated to reach a number of
                 tokens.
             seed: Root seed of the shuffled categories. It has no effect in conditions
                 without shuffling.
@@ -133,8 +133,8 @@ def examples(rows: Sequence[AnalogyRow], condition: str) -> list[Example]:
     sentence about the second subject in stage 0, and the one about the first subject in
     stage 1. ``AS-pair`` trains the attribution in stage 0 and both similarity sentences
     in stage 1. ``AS-target`` trains the attribution in stage 0 and only the similarity
-    sentence about the first subject in stage 1. ``attribution only`` trains no
-    similarity.
+    sentence about the first subject in stage 1. ``attribution only`` trains only the
+    attribution.
 
     Args:
         rows: The analogies.

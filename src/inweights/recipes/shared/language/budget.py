@@ -37,8 +37,8 @@ def fill_budget(
     left = tokens - int(lengths.sum())
     if left < 0:
         raise ConfigError(
-            f"the statements have {lengths.sum()} tokens, more than the {tokens} of "
-            "one pass; increase 'tokens'"
+            f"the statements have {lengths.sum()} tokens, more than the {tokens} tokens "
+            "of one pass; increase 'tokens'"
         )
     rng = Streams(seed).numpy(WORLD, "repeated")
     rows = list(range(len(examples)))

@@ -36,15 +36,15 @@ class Quiz(NamedTuple):
 
 
 def without_bridge(question: Question) -> Question:
-    """Return a question, without its bridge among the candidates if it is a two-hop question.
+    """Return a question; if it is a two-hop question, its bridge is not a candidate any more.
 
     Args:
         question: A question of any role. Only a question with the role ``composition``
             is changed.
 
     Returns:
-        A copy without the bridge among its candidates, for a composition whose bridge
-        is one of them; otherwise the same question.
+        If the question is a composition and its bridge is one of the candidates, a copy
+        without this candidate; otherwise the same question.
     """
     if question.role != "composition" or question.bridge not in question.candidates:
         return question

@@ -40,7 +40,7 @@ class TrainingMix(iw.Config):
         reverse: Whether each fact is also stated in reverse, from its object to its
             subject.
         paraphrase: Number of wordings of each statement, at least 1 (the default).
-        hops: Facts that are trained: ``both`` hops, or the ``first`` or ``second`` hop.
+        hops: Facts to train: ``both`` hops, or only the ``first`` or ``second`` hop.
         composed: Share of the bridges (0 to below 1) whose two-hop facts are trained as
             well. Questions through these bridges are in distribution, all others out of
             distribution.
@@ -85,9 +85,9 @@ class Facts(iw.Config):
             facts about people and substances.
         mix: Selection of the statements to train on; by default the facts of both
             hops.
-        tokens: Number of tokens of one pass, at least all tokens of the statements,
-            which are repeated up to this number. The default, 0, suffices if nothing is
-            trained.
+        tokens: Number of tokens of one pass, up to which the statements are repeated;
+            at least their total number of tokens. The default, 0, suffices if nothing
+            is trained.
     """
 
     world: Invented | None = None
@@ -133,8 +133,8 @@ class Facts(iw.Config):
             seed: Root seed of invented facts, bridges and repetitions.
 
         Returns:
-            Examples in one stage, without the countries of real cities
-            (``world.second`` is ``known``).
+            Examples in one stage. Facts about the countries of real cities
+            (``world.second`` is ``known``) are left out.
 
         Raises:
             ConfigError: The statements have more than ``tokens`` tokens, ``world`` or
@@ -150,7 +150,7 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
 
     Args:
         world: Config of the invented world. ``None`` means real facts.
-        seed: Root seed of the invented world; no effect on real facts.
+        seed: Root seed of the invented world. It has no effect on real facts.
 
     Returns:
         The facts, and the sentence templates of their relations.
@@ -191,8 +191,8 @@ def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
 
     Returns:
         Questions with the roles ``composition`` (the chain), ``first_hop``,
-        ``second_hop`` and ``skip`` (the second relation with the subject), each with at
-        most 12 candidates; an empty list if no two facts form a chain.
+        ``second_hop`` and ``skip`` (the second relation applied to the subject), each
+        with at most 12 candidates; an empty list if no two facts form a chain.
 
     Raises:
         ConfigError: ``seed`` is negative.
@@ -214,7 +214,7 @@ def trained_bridges(
         seed: Root seed of the draw.
 
     Returns:
-        Names of the bridges; always the same for the same questions and seed.
+        Names of the bridges, which are always the same for the same arguments.
 
     Raises:
         ConfigError: ``seed`` is negative.

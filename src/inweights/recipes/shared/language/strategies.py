@@ -87,7 +87,7 @@ class Taught(iw.Config):
 
 
 def known_before(*, model: Outside, device: str = "cpu", seed: int = 0) -> pl.DataFrame:
-    """Return the answers of an untrained model to general questions, one row per question.
+    """Return a model's answers to general questions before fine-tuning, one row per question.
 
     Args:
         model: The model's name: a folder, the name of a Hugging Face model in the local

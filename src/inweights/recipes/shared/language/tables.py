@@ -45,7 +45,7 @@ def both_times(
         set of the composition to which the question belongs (Identity Bridge, §4.5):
         ``D_correct`` (answered correctly before and after training), ``D_partial``
         (correctly only after training) or ``D_incorrect`` (incorrectly after training);
-        it is null without a composition.
+        it is null for questions that belong to no composition.
     """
     keys = [*shared, "seed", "kind", "id", "layer"]
     said = [c for c in before.columns if c not in (*shared, "seed", *_ABOUT)]
