@@ -1,4 +1,4 @@
-"""Import packages that only parts of the library need, with an error that names the extra.
+"""Import optional dependencies; if one is missing, the error names the extra to install.
 
 :data:`EXTRAS` lists the extras; :func:`optional` imports a package, :func:`installed`
 only checks whether it is installed.

@@ -272,7 +272,7 @@ def read_text(
         size = path.stat().st_size
         if most is not None and size > most:
             allowed = f"the largest size of such a file is {written(most)}"
-            raise error(f"{path} has {written(size)}; {allowed}")
+            raise error(f"{path} has a size of {written(size)}; {allowed}")
         encoding = encoding_of(path)
         return path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)
     except OSError as why:

@@ -32,7 +32,7 @@ class Activity(str):
     """Description of the current work, a string with an estimate of the remaining time.
 
     A display that supports it shows this estimate instead of one computed from the
-    share of updates done.
+    share of updates that are done.
 
     Args:
         text: The description.
@@ -102,13 +102,13 @@ def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
     file, one line is written every half minute.
 
     Args:
-        progress: ``True`` to show a progress line; a callback of the caller, which is
-            used instead; ``None`` or ``False`` for no display.
+        progress: ``True`` to show a progress line; a callback to use instead; ``None``
+            or ``False`` for no display.
 
     Yields:
         A callback that takes the number of updates done, their total number and a
-        description of the current work: the caller's own, or one that shows the line.
-        ``None`` for no display.
+        description of the current work: the callback that was passed, or one that shows
+        the line. ``None`` for no display.
     """
     if progress is not True:
         yield progress or None

@@ -1,4 +1,4 @@
-"""Write files and folders atomically: first under a temporary name, which is then changed."""
+"""Write files and folders atomically: they get their final name when they are complete."""
 
 import os
 import secrets
@@ -97,7 +97,7 @@ def remove(path: Path) -> None:
 
 @contextmanager
 def explained_writes(path: Path) -> Iterator[None]:
-    """Convert errors of writing that a ``with`` block raises to a ``WriteError``.
+    """Convert write errors that a ``with`` block raises to a ``WriteError``.
 
     Args:
         path: The file or folder that is written, for the error message.

@@ -26,7 +26,7 @@ _NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 
 def hash_of_calls(function: Callable[..., Any], within: str) -> str:
-    """Return a hash of the code of a function and all that it calls, or "" if it has no source.
+    """Return a hash of the code of a function and all that it calls; "" if there is no source.
 
     Functions and classes of the package ``within`` are followed wherever a name refers
     to them. Other values in modules of this package are identified by the code that
@@ -63,7 +63,7 @@ class _Calls:
         self._open: list[object] = []
 
     def meaning(self, value: Any) -> str:
-        """Return a text for a value; it differs whenever the value computes something different."""
+        """Return a string that identifies what a value computes."""
         if isinstance(value, partial):
             given = {
                 name: self.meaning(one) for name, one in sorted(value.keywords.items())

@@ -1,9 +1,10 @@
 """Refer to a user's function or class in a config by its import path and a hash of its source.
 
 :func:`code_of` returns such a reference, a :class:`Code`. A config is plain data, so
-that it can be stored, hashed and sent. The function is found again by its import path in
-a module that is already imported. No module is imported because a file names it, and a
-function is not called if its first argument does not have an expected name.
+that it can be stored, hashed and sent. The function is looked up by its import path,
+and only in modules that are already imported. A module is never imported merely because
+a file names it, and a function whose first argument does not have an expected name is
+not called.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ if TYPE_CHECKING:
 else:
 
     class Taken:
-        """Stand-in at run time, where ``Taken[T]`` is ``T``, which configs check."""
+        """Stand-in at run time: ``Taken[T]`` is ``T``, the type that configs check."""
 
         def __class_getitem__(cls, kind: Any) -> Any:
             return kind
 
 
 def usual(value: Any) -> Any:
-    """Return a value unchanged but typed as ``Any``, as the default of a config's field.
+    """Return a value unchanged, typed as ``Any``, for use as the default of a config's field.
 
     It is used for fields that also accept a function or a class (:class:`Taken`), which
     the config converts.

@@ -1,6 +1,6 @@
 """Find the files to which options refer by strings or paths, so that their content is hashed.
 
-A string is taken for the name of a file if it looks like one (it has a suffix such as
+A string is treated as the name of a file if it looks like one (it has a suffix such as
 ``.pt``, or a separator) and the file exists. Therefore the key for ``path="bag.pt"``
 changes when the file changes, and ``mode="train"`` never refers to a file ``train``. A
 folder is identified only by its name, with a warning, since it is not known whether the

@@ -1,9 +1,9 @@
-"""Cache small results on this machine's disk as long as the library's files do not change.
+"""Cache small results on disk until a file of the library changes.
 
-Some small results need PyTorch, and importing it takes longer than everything else that
-a command does. :func:`remember` stores such results as JSON in the user's cache, and
-:func:`recall` reads them. A stored result is ignored as soon as any file of the library
-changes.
+Computing some small results requires PyTorch, and importing it takes longer than
+everything else that a command does. :func:`remember` stores such results as JSON in the
+user's cache, and :func:`recall` reads them. A stored result is ignored as soon as any
+file of the library changes.
 """
 
 import os
@@ -54,7 +54,7 @@ def cache_folder() -> Path:
 
 
 def recall(kind: str, key: Any, as_type: Any) -> tuple[Any, str] | None:
-    """Return a cached result that :func:`remember` stored, and the day of storing.
+    """Return a result that :func:`remember` stored, and the day on which it was stored.
 
     Args:
         kind: Kind of the result, the first part of the name of its file.

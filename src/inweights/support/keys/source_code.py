@@ -1,4 +1,4 @@
-"""Hash a user's modules as parsed source, so that an edited constant, helper or import is noticed.
+"""Hash the parsed source of a user's modules, so that every change of the code is detected.
 
 :func:`module_sources` is the main function. Comments, docstrings and formatting do not
 affect the hashes.
@@ -54,7 +54,7 @@ def file_of(module: str) -> Path | None:
 
 
 def is_own(module: str, file: Path) -> bool:
-    """Return whether a module is a user's own, and not installed, Python's or the library's.
+    """Return whether a module belongs to the user, not to Python, this library or a package.
 
     A module counts as installed if its file is in ``site-packages`` or
     ``dist-packages``.
@@ -258,9 +258,9 @@ def _constant(value: Any) -> Any:
 
 
 def hashed(text: str) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 hash of a text.
+    """Return the first 16 hexadecimal digits of the SHA-256 hash of a string.
 
     Args:
-        text: The text, which is encoded as UTF-8.
+        text: The string, which is encoded as UTF-8.
     """
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]

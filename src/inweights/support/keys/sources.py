@@ -50,9 +50,9 @@ def sources_of(value: Any) -> dict[str, str]:
     Returns:
         Hashes of 16 hexadecimal digits, sorted by path. A function without a source
         file is listed as ``module:name``. If two files have the same relative path, the
-        second has ``'`` appended. A function or config of the library whose numbers
-        have changed (:data:`RAISED`) is listed as ``inweights:name`` with ``version N``
-        instead of a hash.
+        second has ``'`` appended. A function or config of the library whose results
+        have changed since an earlier version (:data:`RAISED`) is listed as
+        ``inweights:name`` with ``version N`` instead of a hash.
 
     Raises:
         ConfigError: A global of a function without a source file cannot be hashed, or a

@@ -68,7 +68,7 @@ def interval(
 def bounded_interval(
     values: Sequence[float], alpha: float, bounds: tuple[float, float]
 ) -> tuple[float, float, float]:
-    """Return the mean of bounded values and the ends of an interval for rare failures.
+    """Return the mean of bounded values and the ends of an interval that allows for rare failures.
 
     The interval is Student's for the sample with one additional value at each bound.
     Therefore it has a width even if all values are equal. The returned mean is the mean
@@ -142,7 +142,7 @@ def _outside_of(count: int, alpha: float) -> int:
 def paired_interval(
     gained: int, lost: int, total: int, alpha: float = ALPHA
 ) -> tuple[float, float, float]:
-    """Return the difference between two shares of the same questions, and the ends of its interval.
+    """Return the difference between two paired shares, and the ends of its interval.
 
     The difference is ``(gained - lost) / total``. The interval is Tango's score
     interval (1998, equations 6 and 7). Unlike Student's, it has a width even if no
@@ -262,7 +262,7 @@ def _most(hits: int, count: int, tail: float) -> float:
 def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
     """Return the error probability of a claim's interval after a number of seeds.
 
-    The version of a claim is raised when the claim is changed. Version ``v`` has the
+    The version of a claim is increased when the claim is changed. Version ``v`` has the
     error probability ``α = .05 / (v (v + 1))``, which sums to .05 over all versions. If
     seeds were added until the interval lies on one side of the target, every claim
     would eventually be decided. Therefore only the first analysis has the error

@@ -1,4 +1,4 @@
-"""Compute quantiles of Student's distribution in plain Python.
+"""Compute quantiles of Student's t-distribution in plain Python.
 
 For an integer number of degrees of freedom, the distribution is a finite sum
 (Abramowitz and Stegun, 26.7.3 and 26.7.4); for a large number, its quantile is an
@@ -15,7 +15,7 @@ _MANY = 200
 
 @lru_cache(maxsize=4096)
 def quantile(freedom: int, alpha: float) -> float:
-    """Return the ``t`` for which ``P(|T| > t) = alpha``, where ``T`` has Student's distribution.
+    """Return the ``t`` for which ``P(|T| > t) = alpha``, where ``T`` has Student's t-distribution.
 
     Args:
         freedom: Degrees of freedom, at least 1.
@@ -50,7 +50,7 @@ def quantile(freedom: int, alpha: float) -> float:
 
 
 def _outside(t: float, freedom: int) -> float:
-    """Return ``P(|T| > t)`` for ``T`` with Student's distribution."""
+    """Return ``P(|T| > t)`` for ``T`` with Student's t-distribution."""
     angle = math.atan2(t, math.sqrt(freedom))
     sine = math.sin(angle)
     cosine = math.cos(angle)
