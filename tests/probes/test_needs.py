@@ -176,9 +176,9 @@ def test_too_much_is_refused_with_both_numbers() -> None:
     with at_most("100kB"), pytest.raises(ConfigError) as caught:
         accuracy(model, world)
     for part in (
-        "probe 'accuracy' of 194 candidates and 3 replicas takes about",
+        "probe 'accuracy' with 194 candidates and 3 replicas takes about",
         "limit is 100 kB",
-        "look at fewer replicas",
+        "use fewer replicas",
         "--max-memory",
     ):
         assert part in str(caught.value)

@@ -60,9 +60,9 @@ def alignment(
         than with any other bridge).
 
     Raises:
-        DataError: The world has no first hops or no compositions, the prompts of either
-            differ in length, a composition does not begin with a first hop, or the
-            worlds do not fit the model.
+        DataError: The world has no first hops or no compositions, their prompts differ
+            in length, a composition does not begin with a first hop, or the worlds do
+            not fit the model.
         ConfigError: A layer or place is unknown, the model has no replica axis or
             cannot read prompts of this length, or the probe would need more memory than
             is available.

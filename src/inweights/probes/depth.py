@@ -1,4 +1,4 @@
-"""Similarity of inputs with one label, layer by layer (Feature Resemblance, Theorem 6, Fig. 1).
+"""Similarity of inputs with equal labels, layer by layer (Feature Resemblance, Theorem 6, Fig. 1).
 
 :func:`label_cosines` measures the similarity in a trained model;
 :func:`predicted_similarity_by_depth` predicts it.

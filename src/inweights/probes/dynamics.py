@@ -1,4 +1,4 @@
-"""Node2Vec's gradient descent in closed form: tables of its path, and comparison with training.
+"""Closed form of Node2Vec's gradient descent: tables of its path, and comparison with training.
 
 The descent is :class:`inweights.training.Descent` (Geometric Memory, appendix F, Lemma
 1). :func:`along_descent` computes a table from an entire path; :func:`off_descent`
@@ -81,9 +81,9 @@ def off_descent(
         model: Model with ``R`` replicas of a tied
             :class:`~inweights.models.node2vec.Node2Vec`, each built with its world's
             seed.
-        worlds: One regular graph for each replica, from whose seed the replica's
-            initial embeddings are drawn again. With a single graph, only the first
-            replica is compared.
+        worlds: One regular graph for each replica. The initial embeddings of the
+            replica are drawn again from the seed of its graph. With a single graph,
+            only the first replica is compared.
         rate: Learning rate ``η`` of the closed form; the model must have been trained
             at ``N η``, which is not checked.
         steps: Number of updates of the closed form, at least 0; the model must have

@@ -62,7 +62,8 @@ def logit_lens(
         (mean number of candidates with a larger logit) and ``statements`` (number of
         statements read). If several answers to a prompt are right, any of them counts
         as right: ``probability`` is the sum of their probabilities, and ``rank`` counts
-        the wrong candidates whose logits are larger than the largest of theirs.
+        the wrong candidates whose logits are larger than the largest logit of a right
+        answer.
 
     Raises:
         ConfigError: A layer or a part is unknown, ``most`` is below 1, a layer cannot

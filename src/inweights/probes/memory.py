@@ -26,7 +26,7 @@ from inweights.worlds.world import Ids, World, Worlds
 
 @holds(logits=5, states=11)
 def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Measure how much a model, given a subject alone, favours the objects to which it leads.
+    """Measure how much a model, given only a subject, favours the objects that follow from it.
 
     In a two-hop chain, a subject ``e1`` leads by two relations, ``r1`` and ``r2``, to
     an object. The model reads the subject alone, ``(e1)``, and the subject with the
@@ -87,7 +87,7 @@ def _favour(
     reached: Sequence[tuple[Ids, Ids]],
     repeats: int,
 ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-    """Return each replica's contrast, and the share of prompts whose largest object is reached.
+    """Return each replica's contrast, and the share of prompts whose top object is reached.
 
     ``repeats`` consecutive prompts have the same subject. Prompts are read in blocks.
     """

@@ -4,8 +4,8 @@ Every probe declares with the decorator :func:`holds` how many bytes it uses for
 entry of each array that can be large. The sizes of these arrays follow from the model
 and its worlds (:func:`sizes`). A probe that would need more memory than is available
 raises an error (:func:`check_probe`). The factors were measured:
-``tests/probes/test_needs.py`` checks that they agree with the peaks within a factor of
-two.
+``tests/probes/test_needs.py`` checks that the estimates agree with the measured peak
+memory within a factor of two.
 """
 
 from collections.abc import Callable, Mapping, Sized
@@ -45,16 +45,21 @@ def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float
         most: Largest number of statements that the probe reads; by default no limit.
 
     Returns:
-        A dictionary from the name of an array to its number of entries. ``logits``:
-        logits of a block of statements; ``whole``: logits of all statements of the
-        largest role; ``asked``: logits of a block of nodes, for one replica;
-        ``states``: states at the positions of a block, in one layer; ``kept``: states
-        of these statements at one position, in all layers; ``cosines``: cosines of a
-        block of pairs; ``matrix``: all pairs of nodes, in graphs whose pairs are not
-        sampled; ``draws``: random embeddings; ``angles``: their cosines, if they are
-        sorted; ``margins``: their margins; ``weights``: a matrix of tokens by
-        candidates; ``statements``: statements of the largest role; ``one``: 1, for
-        memory that does not depend on sizes.
+        A dictionary from the name of an array to its number of entries:
+
+        - ``logits``, ``whole``: logits for one block of statements, and for all
+          statements of the role with the most statements.
+        - ``asked``: logits for one block of nodes and one replica.
+        - ``states``: states at all positions of a block, in one layer.
+        - ``kept``: states of the statements at one position, in all layers.
+        - ``cosines``: cosines of one block of pairs.
+        - ``matrix``: pairs of nodes, in graphs whose pairs are not sampled.
+        - ``draws``: entries of the random embeddings in memory.
+        - ``angles``, ``margins``: cosines (0 if they are not sorted) and margins of
+          the random embeddings.
+        - ``weights``: pairs of a token and a candidate.
+        - ``statements``: statements of the role with the most statements.
+        - ``one``: always 1; used for memory whose amount is fixed.
 
     Raises:
         ConfigError: The model has no replica axis.
@@ -179,9 +184,9 @@ def check_probe(
             needed and available, and what to do), or the model has no replica axis.
         DataError: The worlds do not fit the model.
     """
-    name = getattr(probe, "__name__", "of one's own")
-    what = f"probe '{name}' of {len(model.candidates):,} candidates"
+    name = getattr(probe, "__name__", "(unnamed)")
+    what = f"probe '{name}' with {len(model.candidates):,} candidates"
     if model.replicas > 1:
         what += f" and {model.replicas} replicas"
-    hint = "look at fewer replicas at once or at a smaller world"
+    hint = "use fewer replicas at once or a smaller world"
     check_memory(what, needed(probe, model, worlds), hint=hint)

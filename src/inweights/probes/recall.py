@@ -40,13 +40,13 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         ``distribution`` (``trained`` for facts, ``in`` or ``out`` of distribution for
         queries), ``statements`` (their number), ``accuracy`` (share of statements, from
         0 to 1, for which the largest logit of *all* candidates of the head belongs to a
-        right answer), ``accuracy_among`` (the accuracy if only those candidates are
-        compared that are an answer to some statement of the role; for compositions, the
-        objects), ``chance`` (expected accuracy of guessing among the answers of the
+        right answer), ``accuracy_among`` (the accuracy if only candidates that are an
+        answer to some statement of the role are compared; for compositions, these are
+        the objects), ``chance`` (expected accuracy of guessing among the answers of the
         role), ``loss`` (mean cross-entropy over all candidates, in nats; if a query has
-        several right answers, of their total probability) and ``right_answers`` (mean
-        number of answers of the role that are right for a prompt). Empty if the world
-        has no statements.
+        several right answers, it is computed from their total probability) and
+        ``right_answers`` (mean number of answers of the role that are right for a
+        prompt). Empty if the world has no statements.
 
     Raises:
         ConfigError: The model has no replica axis or cannot read prompts of this
@@ -209,7 +209,7 @@ def answers_among(
 
     Args:
         model: Model whose candidates are compared.
-        worlds: Worlds of the replicas: one, or one for each.
+        worlds: One world, or one for each replica.
         part: ``facts`` or ``queries``.
         role: Role of the statements, one of the ``role_names`` of ``world.facts`` or
             ``world.queries``.

@@ -77,8 +77,8 @@ def resemblance(
         columns ``replica``, ``prompt``, ``layer``, ``depth`` (index of the layer),
         ``one`` and ``two`` (names of the pair's entities, only with ``by_pair``),
         ``cosine`` (of the pair, or the mean over pairs), ``other`` (mean cosine of an
-        entity ``one`` with all entities ``two`` from which another conclusion follows;
-        NaN if there are none) and ``contrast`` (``cosine − other``).
+        entity ``one`` with all entities ``two`` from which a different conclusion
+        follows; NaN if there are none) and ``contrast`` (``cosine − other``).
 
     Raises:
         ConfigError: The prompt or a layer is unknown, a layer (``embedding``,
@@ -143,7 +143,7 @@ def resemblance(
 def _compare(
     one: Float[Tensor, "R P D"], two: Float[Tensor, "R P D"], labels: Int[Ids, "_ P"]
 ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R P"]]:
-    """Return the cosine within every pair, and the mean with entities of other labels."""
+    """Return the cosine within every pair, and the mean cosine with entities of other labels."""
     # In blocks: all pairs of entities with all others would be a matrix of P squared
     # for each replica.
     own, other = one.new_empty(2, *one.shape[:2])
@@ -188,7 +188,7 @@ def entity_pairs(world: World) -> Int[Ids, "P 2"]:
             return np.stack([prompts[:, 0], bridges[:, 0]], axis=1)
     raise DataError(
         "resemblance needs conclusions, and similarities or first hops that pair the entities; "
-        f"this world has facts {', '.join(facts.role_names) or 'none'} and queries "
+        f"this world's fact roles are {', '.join(facts.role_names) or 'none'}, and its query roles "
         f"{', '.join(world.queries.role_names) or 'none'}"
     )
 

@@ -1,9 +1,9 @@
-"""Hidden states at the ends of prompts, and helpers for tables that probes share.
+"""Hidden states at the ends of prompts, and functions with which probes build their tables.
 
 :func:`last_states` reads states; :func:`cosine_blocks` compares all pairs of two sets,
-in blocks; :func:`by_replica` and :func:`share` make rows of a table.
+in blocks; :func:`by_replica` and :func:`share` build rows of a table.
 
-Shapes: ``R`` replicas, ``m`` prompts or states, ``b`` of them in a block, ``T`` tokens
+Shapes: ``R`` replicas, ``m`` prompts or states, ``b`` states of a block, ``T`` tokens
 of a prompt, ``D`` width.
 """
 

@@ -36,7 +36,7 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         rows: ``tokens`` (every token that occurs in a prompt, as a prompt by itself),
-            or a role of the world's facts or queries (their prompts).
+            or a role of the world's facts or queries, whose prompts are used.
 
     Returns:
         One row per replica, prompt and output token of the world, with the columns
@@ -44,8 +44,8 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
         ``column`` (the output token), ``column_group`` (its group), ``value`` (logit
         minus the mean logit of all outputs for the prompt), ``top`` (whether this logit
         is the largest for the prompt) and ``answer`` (whether the output is the answer
-        of the statement, for a query with several right answers the first of them;
-        false for ``tokens``).
+        of the statement, or the first right answer if a query has several; always false
+        for ``tokens``).
 
     Raises:
         ConfigError: ``rows`` is neither ``tokens`` nor a role of the world, the table

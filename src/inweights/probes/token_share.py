@@ -1,9 +1,9 @@
 """Share of a prompt's representation that identifies its last token.
 
-:func:`token_share` compares token embeddings with the added positions, before the first
-block. A recipe measures it during training, to explain why a memory becomes geometric
-or does not. Shapes: ``R`` replicas, ``m`` prompts, ``T`` tokens of a prompt, ``D``
-width, ``V`` tokens.
+:func:`token_share` compares token embeddings with the contributions of positions, which
+are added to them before the first block. A recipe measures it during training, to
+explain why a memory becomes geometric or does not. Shapes: ``R`` replicas, ``m``
+prompts, ``T`` tokens of a prompt, ``D`` width, ``V`` tokens.
 """
 
 from __future__ import annotations

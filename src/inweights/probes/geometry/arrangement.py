@@ -95,7 +95,7 @@ def agreement(
         )
     if model.replicas < 2:
         raise DataError(
-            "agreement requires at least two replicas; train at least two seeds"
+            "agreement requires at least two replicas; train with at least two seeds"
         )
     vectors = _vectors(model, worlds, layer)
     leading = [_leading(one, dimensions) for one in vectors]

@@ -1,8 +1,8 @@
 """Margins of a graph's edges that follow from the geometry of embeddings alone (B.5 (4)).
 
-:func:`geometric_margin` is the test with its null distribution, :func:`edge_margin` the
-margin as the paper's code computes it. Shapes: ``R`` replicas, ``N`` nodes, ``S`` of
-them whose margins are computed, ``D`` width, ``K`` draws.
+:func:`geometric_margin` compares the margin with a null distribution;
+:func:`edge_margin` computes it as the paper's code does. Shapes: ``R`` replicas, ``N``
+nodes, ``S`` nodes whose margins are computed, ``D`` width, ``K`` draws.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ class _Rows:
     def margins(
         self, logits: Float[Floats, "K S N"], *, itself: bool
     ) -> tuple[Floats, Floats]:
-        """Return margins with the largest and with the smallest neighbour, ``[K, n]`` each.
+        """Return margins of the neighbour with the largest and the smallest logit, ``[K, n]`` each.
 
         Nodes without neighbours, or whose neighbours are all other nodes, are left out,
         so that ``n`` may be smaller than ``S``.

@@ -1,9 +1,9 @@
 """Embeddings from other programs: a matrix, the names of its rows, and a graph over these names.
 
 :class:`Embedding` turns them into a model that every probe of graphs accepts. Rows are
-matched to nodes by name, and a missing name is an error. A graph's nodes are in the
-order in which a file first names them, and a matrix in a different order would silently
-give wrong numbers.
+matched to nodes by name, and a missing name is an error. The nodes of a graph are in
+the order in which its file first names them. A matrix whose rows are in a different
+order would silently give wrong results.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Embedding:
         are not nodes, such as a pause token, get a vector of zeros.
 
         Args:
-            world: A graph, each of whose nodes has the name of exactly one row.
+            world: A graph. The name of each node must be the name of exactly one row.
             centred: Whether the mean vector of all nodes is subtracted from each node's
                 vector, which helps if all vectors have similar directions.
 

@@ -1,7 +1,7 @@
 """Readers of embedding files: NumPy, safetensors, and the text formats of word2vec and GloVe.
 
-:func:`read_embedding` chooses a reader by the file's suffix. A pickle is an error,
-since loading it could run code.
+:func:`read_embedding` chooses a reader by the file's suffix. Pickles are rejected,
+since loading them could run code.
 """
 
 import json
@@ -51,9 +51,9 @@ def read_embedding(
         type; all others are in double precision.
 
     Raises:
-        DataError: The file is missing, damaged, a pickle or too large for the memory;
-            rows have no names, or the number of names differs from the number of rows;
-            a number is not finite or larger than 1e15; the array has one axis or more
+        DataError: The file is missing, damaged, a pickle or too large for memory; rows
+            have no names, or the number of names differs from the number of rows; a
+            number is not finite or larger than 1e15; the array has one axis or more
             than three, or is empty; ``names`` is given for a text file; none of the
             names in ``only`` occurs in the file; or the file contains several matrices
             and ``tensor`` is not given.

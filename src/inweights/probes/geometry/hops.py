@@ -66,8 +66,8 @@ def hop_correlation(
     visible among pairs an even number of hops apart, and its effect may cancel over all
     pairs. Equal distances share their mean rank, and so do equal cosines. If all
     cosines differ but some distances are equal, the correlation cannot reach −1. In a
-    graph with more than 2,000 nodes, 100,000 pairs are drawn, and also used for the
-    null distribution.
+    graph with more than 2,000 nodes, 100,000 pairs are sampled; the null distribution
+    is computed over the same pairs.
 
     Args:
         model: Model with ``R`` replicas.
@@ -93,7 +93,7 @@ def hop_correlation(
         correlations, among those of the draws and the replica's own, that are at most
         as large as the replica's own. All are NaN if all distances are equal, as
         between the leaves of a star; ``spearman`` and ``p`` are also NaN if all cosines
-        are equal. If pairs were drawn, there is a further column ``error``, the
+        are equal. If pairs were sampled, there is a further column ``error``, the
         standard error of ``spearman`` from ten groups of sources.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The tests of appendix B.5 on embeddings with known geometry (Geometric Memory, Remark 4).
+"""Tests of appendix B.5, applied to embeddings with known geometry (Geometric Memory, Remark 4).
 
 Remark 4 states when each test mistakes a local geometry for a global one, or vice
 versa. :func:`known_geometries` makes embeddings of both kinds and applies every test to
@@ -26,21 +26,22 @@ def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame
     This is the test of Geometric Memory, B.5 (3), footnote 9. ``P`` is the transition
     matrix of the random walk. Every eigenvalue ``λ`` of ``P + Pᵀ − 2I`` corresponds to
     an eigenvalue ``μ = 1 + λ/2`` of the walk. Embeddings that factorise the walk
-    without any bias have energy ``|μ|`` in the direction of its eigenvector.
+    without any bias have energy ``|μ|`` in the direction of the corresponding
+    eigenvector.
 
     Args:
         energy: A table of :func:`~inweights.probes.spectral_energy`, of one or several
             runs (or replicas). Only its columns ``space``, ``eigenvalue``, ``size`` and
             ``energy`` and the columns named in ``by`` are used.
-        by: Columns that together identify a run (or replica). Each of these must have
-            exactly one row with ``space`` 0.
+        by: Columns that together identify a run (or replica). Each run (or replica)
+            must have exactly one row with ``space`` 0.
 
     Returns:
         The rows of ``energy`` with further columns: ``spectrum`` (``|μ_i / μ_1|``,
         where ``μ_1`` belongs to space 0), ``relative`` (energy per dimension, divided
         by the energy per dimension of the first space), ``magnitude`` (the square root
         of ``relative``, the length of projections) and ``beyond`` (``spectrum −
-        magnitude``, above 0 where the embeddings are *more* skewed).
+        magnitude``, above 0 where the embeddings are *more* skewed than the spectrum).
 
     Example:
         >>> import inweights as iw
@@ -67,13 +68,14 @@ def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     their degrees. The embeddings are ``local``, the rows of the incidence matrix (which
     generalises the path on the hypercube of Remark 4 to any graph); ``full rank``, a
     factorisation of ``A + cI``; ``global``, the eigenvectors of the first two
-    eigenspaces; and ``random``, normal vectors of width ``N``. The first two are
-    similar to one another, since the incidence matrix factorises ``A + D``.
+    eigenspaces; and ``random``, vectors of width ``N`` with normally distributed
+    entries. The first two are similar to one another, since the incidence matrix
+    factorises ``A + D``.
 
     Args:
         world: Config of an undirected graph without self-edges, with at least two
-            eigenspaces and with two nodes that are more than one hop apart; these two
-            conditions are not checked.
+            eigenspaces and with two nodes that are more than one hop apart. The last
+            two conditions are not checked.
         seed: Root seed of the labels and of the random vectors.
 
     Returns:

@@ -2,7 +2,7 @@
 
 :func:`choose_pairs` returns all pairs of a small graph, or a sample of the pairs of a
 large graph; :class:`Pairs` correlates cosines with distances. Nearly equal values get
-equal ranks, since single precision must not rank equally close pairs. Shapes: ``N``
+equal ranks, since rounding errors must not rank equally close pairs. Shapes: ``N``
 nodes, ``D`` width, ``K`` random draws, ``P`` pairs, ``G`` groups of equal values.
 """
 
@@ -80,7 +80,7 @@ class Pairs:
         return Pairs(self.u[fits], self.v[fits], self.hops[fits], self.nodes)
 
     def cosines(self, vectors: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
-        """Return the cosine of the vectors of each of ``P`` pairs; 0 for a vector of zeros.
+        """Return the cosine of the two vectors in each of ``P`` pairs; 0 for a vector of zeros.
 
         Args:
             vectors: Vectors of the graph's ``N`` nodes, ``[N, D]`` (width ``D``).
@@ -90,7 +90,7 @@ class Pairs:
         return self.angles(unit(vectors))
 
     def angles(self, ends: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
-        """Return the inner product of the vectors of every pair (for unit vectors, the cosine).
+        """Return the inner product of the two vectors in every pair (the cosine of unit vectors).
 
         Args:
             ends: Vectors of the graph's ``N`` nodes, ``[N, D]`` (width ``D``).
@@ -166,8 +166,7 @@ class Pairs:
         Rounding saves time, and changes a correlation by less than 1e-6.
 
         Args:
-            angles: Cosines of the vectors of the ``P`` pairs, ``[P]``, which are
-                overwritten.
+            angles: Cosines of the ``P`` pairs, ``[P]``, which are overwritten.
         """
         # Cosines from -1 to 1 become places among the steps; two steps less, so that
         # rounding at 1 stays inside.
@@ -178,10 +177,10 @@ class Pairs:
     def error(self, angles: Float[Floats, " P"]) -> float:
         """Return the standard error of the rank correlation over sampled pairs.
 
-        It is estimated from ten groups of pairs, by the first node of each pair.
+        It is estimated from ten groups of pairs, formed by the first node of each pair.
 
         Args:
-            angles: Cosines of the vectors of the ``P`` pairs, ``[P]``.
+            angles: Cosines of the ``P`` pairs, ``[P]``.
         """
         parts = []
         for group in range(_GROUPS):
@@ -201,8 +200,8 @@ def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> P
         count: Number of nodes.
         u: Source of each edge, ``[E]``.
         v: Target of each edge, ``[E]``.
-        least: Smallest number of hops of a pair, at least 1.
-        seed: Root seed of the draw; no effect up to :data:`EXACT` nodes.
+        least: Smallest number of hops between the nodes of a pair, at least 1.
+        seed: Root seed of the draw; it has no effect if all pairs are chosen.
 
     Returns:
         The pairs, possibly none, with distances that ignore the direction of edges.
@@ -268,7 +267,7 @@ def cosine_ranks(values: Float[Floats, " P"]) -> Float[Floats, " P"]:
 def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
     """Return a group number for each cosine, ``[P]``, from 0 for the smallest; ties share a number.
 
-    Single precision must not rank pairs that are equally close, such as points on a
+    Rounding errors must not rank pairs that are equally close, such as points on a
     circle. Therefore neighbours in the sorted order that differ by at most 2.5e-7
     (:data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE`) count as equal.
     (Rounding would separate some nearly equal values.)

@@ -1,8 +1,8 @@
 """Orthogonal Procrustes: the best rotation of one arrangement of points onto another.
 
-:func:`procrustes` is a distance that does not depend on rotation and scale;
-:func:`procrustes_align` rotates points, and :func:`align` the frames of an animation.
-Shapes: ``N`` points, ``D`` and ``E`` dimensions, ``K`` frames.
+:func:`procrustes` computes a distance that does not depend on rotation and scale;
+:func:`procrustes_align` rotates points, and :func:`align` rotates the frames of an
+animation. Shapes: ``N`` points, ``D`` and ``E`` dimensions, ``K`` frames.
 """
 
 from __future__ import annotations

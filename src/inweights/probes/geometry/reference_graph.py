@@ -1,8 +1,8 @@
-"""Evaluate probes of graphs on a graph that differs from the one in training.
+"""Apply probes to a graph that differs from the graph on which a model was trained.
 
 :func:`without_self_edges` removes self-edges (Geometric Memory §4.4); :func:`both_ways`
 adds the reverse of every edge (Fig. 32). In this way, models that were trained on
-different facts are compared on one graph.
+different facts can be compared on the same graph.
 """
 
 from collections.abc import Callable
@@ -24,9 +24,9 @@ def without_self_edges(
     """Apply a graph probe to the graph without its self-edges, and return its table.
 
     Self-edges raise the eigenvalues of the random walk. Fewer eigenvalues are then
-    negative, and even random vectors have less energy in their eigenspaces. To compare
-    a model that was trained on self-edges with a model that was not, measure both on
-    the graph without self-edges.
+    negative, and even random vectors have less energy in the eigenspaces of negative
+    eigenvalues. To compare a model that was trained on self-edges with a model that was
+    not, measure both on the graph without self-edges.
 
     Args:
         model: Model with ``R`` replicas.
@@ -76,7 +76,7 @@ def both_ways(
 
 
 def _changed(model: Model, worlds: Worlds, **settings: Any) -> list[World]:
-    """Build the worlds again with changed settings, and with the same labels and seeds."""
+    """Build the worlds again with changed settings but the same labels and seeds."""
     changed = []
     for world in as_worlds(worlds, model):
         if world.name != "graph":

@@ -153,7 +153,7 @@ def attribution_patching(
     summed over statements. The estimate is exact if the logits are linear in the state,
     as at the deepest layer. At other places, verify important results with
     ``activation_patching(model, worlds, layers=[...])``, whose table has the same
-    columns and ``accuracy``.
+    columns and an additional column ``accuracy``.
 
     Args:
         model: Model with ``R`` replicas.

@@ -1,4 +1,4 @@
-"""Changes of a hidden state by a vector, and the positions at which a state is changed.
+"""Changes to a hidden state, such as adding a vector, and the positions to which they apply.
 
 :mod:`inweights.probes.interventions.steering` uses them. Shapes: ``R`` replicas, ``B``
 prompts of ``T`` positions, ``D`` width.
@@ -66,7 +66,7 @@ CHANGES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def chosen_change(given: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the name of the only requested change, and its vector or factor.
+    """Return the name of the requested change, and its vector or factor.
 
     Args:
         given: Vector or factor by the name of the change, a key of :data:`CHANGES`;
@@ -98,7 +98,7 @@ def random_change(
     seed: int,
     draw: int,
 ) -> Float[Tensor, "R B T D"]:
-    """Return a state moved in a random direction, as far as a given change moves it.
+    """Return a state moved in a random direction, by the same distance as in a given change.
 
     Args:
         state: The state, ``[R, B, T, D]`` (``R`` replicas, ``B`` prompts, ``T``
@@ -132,16 +132,16 @@ def places(
     """Return a mask of the positions in prompts at which a change is applied.
 
     Args:
-        position: Index of a position (negative from the end), the name of a token or
-            several names, a mask ``[B, T]`` of the prompts, or ``None`` for all
-            positions.
-        worlds: One world, or one for each replica, whose names of tokens are used.
+        position: Index of a position, counted from the end if negative, the name of a
+            token or several names, a mask ``[B, T]`` of the prompts, or ``None`` for
+            all positions.
+        worlds: One world, or one for each replica, whose token names are used.
         tokens: Token ids of prompts of one length.
 
     Returns:
         A Boolean mask in the shape of ``tokens``. With several names, every position
-        whose token has one of them is ``True``. Prompts without the position have no
-        ``True``.
+        whose token has one of them is ``True``. The rows of prompts without the
+        position are all ``False``.
 
     Raises:
         DataError: A name is not a token, or a mask does not have the shape of the
@@ -183,11 +183,11 @@ def with_position(
     """Return the indices of the statements whose prompts have a given position in every world.
 
     Args:
-        position: Index of a position (negative from the end), the name of a token or
-            several names, a mask, or ``None`` for all positions.
+        position: Index of a position, counted from the end if negative, the name of a
+            token or several names, a mask, or ``None`` for all positions.
         worlds: One world, or one for each replica.
         part: ``facts`` or ``queries``.
-        indices: Indices of the statements among which they are chosen, ``[n]``.
+        indices: Indices of the statements to choose from, ``[n]``.
 
     Returns:
         The elements of ``indices`` whose prompts have the position, ``[m]``, in the
@@ -250,7 +250,7 @@ def vector_of(
     ):
         if len(given) != 2:
             raise DataError(
-                f"a list must have two prompts, whose states are subtracted, got {len(given)}"
+                f"a list must contain two prompts, whose states are subtracted, got {len(given)}"
             )
         one, other = (_state_of(text, model, worlds, at, position) for text in given)
         return one - other

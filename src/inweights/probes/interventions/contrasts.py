@@ -42,7 +42,7 @@ class Contrast:
     columns: Int[Tensor, "R B 2"]
 
     def difference(self, logits: Float[Tensor, "R B K"]) -> Float[Tensor, "R B"]:
-        """Return the logit of the partner's answer minus that of the own answer, ``[R, B]``.
+        """Return the logit of the partner's answer minus that of the statement's own, ``[R, B]``.
 
         The partner of a statement has the same role and length, and a different answer.
 
@@ -57,26 +57,26 @@ class Contrast:
 def contrasts(
     model: Model, worlds: Sequence[World], part: Part, most: int
 ) -> Iterator[Contrast]:
-    """Yield the statements of each role and length with their partners.
+    """Yield statements with their partners, grouped by role, prompt length and answer length.
 
-    A partner is the next statement of the same role and lengths whose prompt and answer
-    both differ; after the last statement, the search wraps around to the first one.
+    The partner of a statement is the next statement in its group whose prompt and
+    answer both differ; after the last statement, the search continues with the first
+    one.
 
     Args:
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
-        most: Largest number of statements of each role and pair of lengths, at least 2.
-            The first ones are used, and partners are chosen among them.
+        most: Largest number of statements in each group, at least 2. The first ones are
+            used, and partners are chosen among them.
 
     Yields:
-        One :class:`Contrast` for each role and each pair of a length of prompts and a
-        length of answers.
+        One :class:`Contrast` for each group.
 
     Raises:
-        DataError: A statement has no partner, because no other statement of its role
-            and lengths differs from it in both prompt and answer; or an answer is not
-            among the head's candidates.
+        DataError: A statement has no partner, because no other statement in its group
+            differs from it in both prompt and answer; or an answer is not among the
+            head's candidates.
     """
     statements = getattr(worlds[0], part)
     for role in statements.role_names:

@@ -56,8 +56,9 @@ def edits(
       the class; for an edited similarity, the attributes of the new class;
     - an edge: its reversal, if the reversal is a query, or the world is a graph.
 
-    If a prompt has ``k`` right answers, the new answer must be among the ``k`` largest
-    logits, and among the two largest if the old answer is right as well.
+    A statement counts as having the new answer if the logit of this answer is the
+    largest or, for a prompt with ``k`` right answers, among the ``k`` largest (among
+    the two largest if the old answer is right as well).
 
     Args:
         model: A GPT with ``R`` replicas.

@@ -58,10 +58,10 @@ def carries(
     it carries both, or the *answer* itself. The answer to ``(b, r2)`` is counted as
     *unchanged*. Only pairs of queries for which the four answers differ are used. With
     a single last relation, bridge and answer would change together, so that patching
-    could not separate them. Any other answer counts as ``other``, and so does the
-    answer to ``(b', r2)``, ``(b, r3)`` or ``(b', r3)`` if the model gives it to the
-    base query without an intervention, or gives one of the first two to the source
-    query.
+    could not separate them. Any other answer counts as ``other``. The answer to ``(b',
+    r2)``, ``(b, r3)`` or ``(b', r3)`` also counts as ``other`` if the model gives it to
+    the base query without an intervention, as do the first two if the model gives them
+    to the source query.
 
     The world needs at least two last relations, as in ``TwoHop(complexity=2,
     first_relations=1, second_relations=2)``.
@@ -224,7 +224,7 @@ def _pairs(worlds: Sequence[World], role: str, most: int) -> _Pairs:
     if not all(len(part["valid"]) and part["valid"].any() for part, _ in found):
         raise DataError(
             f"no query of role '{role}' has a source with another bridge and another last "
-            "relation; carries needs queries of two hops in a world with at least two last "
+            "relation; carries requires two-hop queries in a world with at least two last "
             "relations, such as TwoHop(complexity=2, first_relations=1, second_relations=2)"
         )
     stacked = {}

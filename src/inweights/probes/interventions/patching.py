@@ -51,8 +51,8 @@ def patch(
             prompts get the same state.
         layer: One of the model's ``layer_names`` or ``part_names``, or a head of a GPT
             such as ``block.0.head.1``, whose state has the width of one head.
-        position: Index of the position that is replaced, negative from the end; by
-            default all positions.
+        position: Index of the position that is replaced, counted from the end if
+            negative; by default all positions.
         at: Positions at which logits are computed: ``all``, or only the ``last``.
 
     Returns:
@@ -205,6 +205,6 @@ def activation_patching(
 
 
 def _mean_difference(contrast: Contrast, logits: Tensor) -> Float[Tensor, " R"]:
-    """Return the mean logit difference between the partners' and the own answers, ``[R]``."""
+    """Return the mean logit of the partners' answers minus that of the statements' own, ``[R]``."""
     own, theirs = logits.gather(-1, contrast.columns).double().mean(1).unbind(-1)
     return theirs - own

@@ -62,9 +62,9 @@ def realignment(
         layers: Names of the layers in which the state is replaced, among
             ``model.decodable``; by default all layers except the first and the
             last. If the model has no other layers, the table is empty.
-        ridge: Penalty of the map of the method ``ridge``, at least 0, as a multiple of
-            the mean square of the map's inputs times their number. Other methods ignore
-            it.
+        ridge: Penalty of the linear map, at least 0, as a multiple of the mean square
+            of the map's inputs times their number. It is used only by the method
+            ``ridge``.
 
     Returns:
         One row per replica, role of queries, layer and method, with the columns
@@ -171,7 +171,7 @@ class _Queries:
         return self.model.candidates[logits.argmax(-1)]
 
     def target(self, layer: str, tokens: Int[Tensor, "R M"]) -> Float[Tensor, "R M D"]:
-        """Return bridge tokens' embeddings at that position, or their states alone at the layer."""
+        """Return the replacing states for the given bridge tokens, as :attr:`onto` defines them."""
         if self.onto == "layer":
             alone = tokens.unsqueeze(-1)
             return self.model.hidden(alone, layers=[layer], at="all")[layer][:, :, 0]

@@ -59,13 +59,13 @@ def steered(
 
     Args:
         model: Model with ``R`` replicas.
-        world: One world, or one for each replica, whose names of tokens are used.
+        world: One world, or one for each replica, whose token names are used.
         at: A layer (:attr:`~inweights.models.Model.layer_names`), a part of a layer
             (:attr:`~inweights.models.Model.part_names`), or a head of a GPT such as
             ``block.0.head.1``, whose state is the head's output before the attention's
             output matrix.
-        position: Position in a prompt: an index (negative from the end), the name of a
-            token or several names, or a mask ``[B, T]`` (``B`` prompts, ``T``
+        position: Position in a prompt: an index, counted from the end if negative, the
+            name of a token or several names, or a mask ``[B, T]`` (``B`` prompts, ``T``
             positions); by default all positions.
         add: Vector that is added: ``[D]`` (width ``D``), or ``[R, D]`` with one for
             each replica. Exactly one of ``add``, ``replace``, ``project_out`` and
@@ -77,9 +77,9 @@ def steered(
         project_out: Vector whose direction is removed from the state, in the same
             forms.
         scale: Factor by which the state is multiplied.
-        random: Index of a random direction. If given, the state is moved in this
-            direction, by the distance by which the change would move it. By default
-            ``None``: the change itself is applied.
+        random: Index of a random direction. If given, the state is instead moved in
+            this direction, by the distance by which the change would move it. With
+            ``None`` (default), the change itself is applied.
         seed: Root seed of random directions.
 
     Raises:
@@ -117,7 +117,7 @@ def steered(
             changed = CHANGES[name](state, vector.to(state))
         except RuntimeError:
             raise DataError(
-                f"a vector for '{at}' must have {state.shape[-1]} numbers, as its states, got "
+                f"a vector for '{at}' must have {state.shape[-1]} entries, like its states, got "
                 f"{vector.shape[-1]}"
             ) from None
         if random is not None:
@@ -152,16 +152,16 @@ def steer(
 
     The change is defined as in :func:`steered`. The control moves each state by the
     same distance in a random direction; its values are means over ``draws`` directions.
-    A change whose effect is not larger than that of the control is no evidence about
-    its direction.
+    If the effect of a change is not larger than the effect of the control, there is no
+    evidence that its direction matters.
 
     Args:
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         at: A layer, a part of a layer, or a head of a GPT such as ``block.0.head.1``.
-        position: Position in a prompt: an index (negative from the end), the name of a
-            token or several names; by default all positions. Statements whose prompts
-            lack the position are left out.
+        position: Position in a prompt: an index, counted from the end if negative, the
+            name of a token or several names; by default all positions. Statements whose
+            prompts lack the position are left out.
         add: Vector that is added: ``[D]`` (width ``D``) or ``[R, D]``, a prompt whose
             state is the vector, or two prompts, for the difference of their states (see
             :func:`steered`). Exactly one of ``add``, ``replace``, ``project_out`` and

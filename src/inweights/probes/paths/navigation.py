@@ -6,9 +6,9 @@ own answers token by token.
 A model that answers with the first node of a leaf's arm has to find that node from the
 leaf alone. If the embeddings are frozen, this is possible only if they contain the
 information: either the leaf's own first node is the nearest one, or one affine map, the
-same for all arms, leads to it. The map is a ridge regression, fitted on the arms whose
-paths are trained and evaluated on those that are held out. It measures what a linear
-reader could find, while nearness needs no reader.
+same for all arms, leads to it. The map is a ridge regression, fitted to the arms whose
+paths are trained and evaluated on the held-out arms. It measures what a linear readout
+could find, while nearness requires no readout.
 
 Shapes: ``R`` replicas, ``d`` arms, ``p`` nodes of a path, ``m`` pairs or statements,
 ``A`` tokens of an answer, ``D`` and ``E`` widths.

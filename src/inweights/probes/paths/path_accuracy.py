@@ -3,9 +3,9 @@
 Main names: :func:`path_accuracy` and, for the geometry behind it, :func:`arm_cosines`.
 
 Everything is teacher-forced: each token of the answer is predicted from the right
-tokens before it. Greedy decoding needs no separate loop. It finds a whole answer
-exactly if every teacher-forced token is right, since up to the first mistake both read
-the same tokens.
+tokens before it. No separate loop is needed for greedy decoding: it finds a whole
+answer if and only if every teacher-forced token is right, since both read the same
+tokens up to the first mistake.
 
 Shapes: ``R`` replicas, ``M`` statements, ``A`` tokens of an answer.
 """
@@ -135,7 +135,7 @@ def arm_cosines(
             replica.
         arms: Largest number of arms, at least 1; the arms of the first statements of
             the part are used.
-        part: ``queries`` (paths that were not trained) or ``facts``.
+        part: ``queries`` (paths on which the model was not trained) or ``facts``.
         layer: Source of the vectors: ``tokens`` for the token embeddings, or one of
             ``model.layer_names``, whose state is read after a prompt of the node alone.
 

@@ -1,1 +1,1 @@
-"""Project states and embeddings to two or three dimensions, and record animations of a training."""
+"""Project states and embeddings to two or three dimensions, and record animations of training."""

@@ -50,7 +50,7 @@ _SKETCH = 16
 def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFrame:
     """Record a frame of an animation: the Gram matrix of the node vectors and the edge recall.
 
-    The rows of several steps of a training form the animation that
+    The rows of several steps of a training run form the animation that
     :func:`render_frames` takes as input.
 
     Args:
@@ -187,7 +187,7 @@ def _render_small(
         if len(frame["gram"]) != len(lower[0]):
             raise DataError(
                 f"the film at step {frame['step']} must have a Gram matrix of {n} nodes, which is "
-                f"{len(lower[0])} numbers, got {len(frame['gram'])}; give the world of the film"
+                f"{len(lower[0])} numbers, got {len(frame['gram'])}; pass the recorded world"
             )
         gram = np.zeros((n, n))
         gram[lower] = frame["gram"]
@@ -220,7 +220,7 @@ def _render_large(
             raise DataError(
                 f"the film at step {frame['step']} must have vectors of {count} nodes, got "
                 f"{len(flat)} "
-                "numbers; give the world of the film"
+                "numbers; pass the recorded world"
             )
         vectors = flat.reshape(count, -1)
         centred = vectors - vectors.mean(0)
