@@ -307,7 +307,7 @@ def test_a_large_file_is_predicted_as_one_program(
     assert len(found.parts) == 1
     assert found.certified
     assert found.let_go.is_empty()
-    assert found.why.startswith(f"All {len(world.facts):,} facts are one program")
+    assert found.why.startswith(f"All {len(world.facts):,} facts are in one program")
     table = found.queries.sort("query")
     assert table["query"].to_list() == list(range(len(world.queries)))
     assert (table["part"] == 0).all()

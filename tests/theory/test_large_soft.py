@@ -139,7 +139,7 @@ def test_thousands_of_facts_with_decay_are_one_program(monkeypatch) -> None:
     world = TwoHop(n=40).build()
     made = predict(world, decay=DECAY, advise=False)
     assert len(made.parts) == 1
-    assert made.why.startswith("All 120 facts are one program, to a gap of")
+    assert made.why.startswith("All 120 facts are in one program, solved to a gap of")
     assert made.queries.height == len(world.queries)
     assert not whole_fits(world, 1e-6, DECAY)
     with pytest.raises(ConfigError, match="state has an effect only"):
@@ -160,6 +160,6 @@ def test_advice_does_not_call_a_gap_a_reason(monkeypatch) -> None:
     monkeypatch.setattr(parts_in_time, "MAX_FACTS", 30)
     world = TwoHop(n=20, identity=False).build()
     made = predict(world, decay=0.05, gap=1e-2)
-    assert made.why.startswith("All 40 facts are one program")
+    assert made.why.startswith("All 40 facts are in one program")
     assert made.advice is not None
     assert made.advice.why == "not all 20 can be stored"

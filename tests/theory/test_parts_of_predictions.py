@@ -186,7 +186,7 @@ def test_one_program_of_all_facts_with_a_gap_beyond_the_widest_is_refused(
         assert solution is found[-1]
         told = more if one.status == "not certified" else ""
         facts = len(world.facts)
-        text = f"All {facts} facts are one program, to a gap of {one.gap:.1g}{told}."
+        text = f"All {facts} facts are in one program, solved to a gap of {one.gap:.1g}{told}."
         assert remark == text
     found.append(replace(exact, gap=1.01 * WIDEST_GAP, seconds=7.0))
     with pytest.raises(SolverError, match=rf"had a gap of 0\.03 after 7 s{more}$"):

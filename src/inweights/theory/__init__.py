@@ -2,7 +2,7 @@
 
 :func:`predict` returns the predicted answers of untrained queries. :class:`Program`
 with :func:`solve`, :func:`solve_soft` and :func:`closed_form` returns the optimum that
-gradient descent approaches. The theory of single papers is in the sub-packages
+gradient descent approaches. The theory of each paper is in one of the sub-packages
 ``identity_bridge``, ``feature_resemblance`` and ``geometric_memory``; recipes compare
 it with trained models. Importing this package does not import torch.
 """

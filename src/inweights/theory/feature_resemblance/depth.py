@@ -101,11 +101,11 @@ def lemma_18(
     """Compare inner products of the states of a random deep linear network with lemma 18.
 
     The lemma is from Feature Resemblance. The layers are square, all entries are drawn
-    from ``N(0, 1/d)``, and the inputs are orthonormal. Layer by layer, the network
-    makes one step down a loss whose slope stays at its initial value, as before any
-    label is fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The lemma's bounds are missing in our
-    copy of the paper; its three cases are compared with ``e_l`` of
-    :func:`depth_cosines`, the limit of a large width.
+    from ``N(0, 1/d)``, and the inputs are orthonormal. The layers are trained one after
+    another. Each makes one gradient step on a loss whose slope is fixed at its initial
+    value, as it is before any label is fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The lemma's
+    bounds are missing in our copy of the paper; its three cases are compared with
+    ``e_l`` of :func:`depth_cosines`, the limit of a large width.
 
     Args:
         width: Width ``d`` of all layers, at least the number of inputs (``labels``

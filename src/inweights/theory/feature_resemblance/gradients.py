@@ -1,4 +1,4 @@
-"""Compute gradients of the one-layer transformer in closed form (Feature Resemblance, D).
+"""Compute gradients of the one-layer transformer in closed form (Feature Resemblance, App. D).
 
 :func:`gradients` returns loss and :class:`Gradients`; :mod:`~.stage_one` uses them for
 gradient descent. Shapes: ``R`` replicas, ``N`` facts, ``T`` positions, ``I`` width of
@@ -75,7 +75,7 @@ def gradients(
         weights: Weight of each fact, ``[N]``; ``None`` gives each fact the weight
             ``1/N``.
         relu: Whether the MLP has ReLU (appendix A), so that inactive ``w_{k,r}`` do not
-            contribute. Linear by default.
+            contribute. By default, it is linear.
 
     Returns:
         A :class:`Gradients` with losses ``[R]``, the gradients of the loss (not of its

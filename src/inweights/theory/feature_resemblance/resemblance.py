@@ -96,8 +96,8 @@ def curriculum_cosine(
     along the property and the attribute. In the joint curriculum, ``C = S = ρ / (2ρ +
     1)`` and ``A = S / ρ``. The first phase of SA (similarity first) contains no
     attribution, and the first phase of AS (attribution first) no fact about ``b``. The
-    two-hop curriculum has the cosine of the joint curriculum, and the cosine 0 without
-    identities. Nothing after stage 1 of the first phase changes ``W_V``.
+    two-hop curriculum has the same cosine as the joint curriculum or, without
+    identities, the cosine 0. Nothing after stage 1 of the first phase changes ``W_V``.
 
     Args:
         course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``;
@@ -152,7 +152,7 @@ def _counts(roles: Mapping[str, float]) -> tuple[float, float, float]:
             )
     if not any(roles.values()):
         raise ConfigError(
-            f"a curriculum must train one of the roles {', '.join(names)}"
+            f"a curriculum must train at least one of the roles {', '.join(names)}"
         )
     both, alone, other = (float(roles.get(name, 0.0)) for name in names)
     return both, alone, other
@@ -180,7 +180,7 @@ def linear_cosines(
 
     The prediction holds while logits are near 0. It becomes inaccurate if many entities
     share few labels (with 6 categories for 60 tuples, its mean error was .04 to .06),
-    and in a long stage 1;
+    or if stage 1 is long;
     :func:`inweights.theory.feature_resemblance.stage_one.stage_one` measures this.
 
     Args:
@@ -275,7 +275,7 @@ def linear_coefficients(
             :func:`weights_of`.
 
     Returns:
-        ``[V, K]`` (``V`` tokens of the vocabulary, ``K`` labels, which are
+        Coefficients ``[V, K]`` (``V`` tokens of the vocabulary, ``K`` labels, which are
         ``world.outputs`` in ascending order). A fact of weight ``ω`` with the answer
         ``y`` adds ``ω/T (1_y − 1/K)`` to the row of each of its ``T`` tokens.
 

@@ -100,8 +100,8 @@ def propositions(
           and the sum of all eigenvalues divided by ``N`` (7).
         - ``walk_low``, ``walk_high``: smallest and largest eigenvalues of ``P + Pᵀ −
           2I`` (8).
-        - ``c_top``, ``c_second``: largest eigenvalue of ``C``, and the largest apart
-          from the degenerate ones (9).
+        - ``c_top``, ``c_second``: largest eigenvalue of ``C``, and its largest
+          eigenvalue apart from the degenerate ones (9).
         - ``null_size``: largest ``|λ|`` among the eigenvalues of ``C`` that should
           vanish; ``null_gap``: smallest ``|λ|`` of the others; ``null_angle``: sine of
           the largest angle between the corresponding eigenvectors and the degenerate

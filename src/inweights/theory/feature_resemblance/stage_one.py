@@ -1,4 +1,4 @@
-"""Run stage 1 of the one-layer transformer in closed form, and measure the bounded quantities.
+"""Run stage 1 of a one-layer transformer in closed form; measure what the lemmas bound.
 
 :func:`lemma_1` tests the gradients against autograd, :func:`stage_one` measures a run,
 and :class:`StageOneResult` is its result, with which :mod:`~.stage_two` continues.

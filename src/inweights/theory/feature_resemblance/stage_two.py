@@ -4,12 +4,13 @@
 alongside the bounds of lemmas 7, 9, 10, 12, 13 and 16.
 
 With frozen attention, the logits are linear in ``w``, so that stage 2 descends on a
-convex loss. The proofs compare ``w`` with a ``w*`` of a large margin: if ``η ‖∇L‖² ≤
-L`` at every step, telescoping ``‖w − w*‖²`` gives ``min_{t < T} L ≤ ‖w(0) − w*‖² / (ηT)
-+ 2 L(w*)``, so that ``T2`` steps of the order of ``1/(ηε)`` reach a loss ``ε``, up to
-logarithms. All bounds are missing in our copy of the paper. Those computed here follow
-from the steps of the proofs that are given, with the constants of the run. Shapes:
-``N`` facts of a phase, ``K`` labels, ``D`` width, ``V`` tokens.
+convex loss. The proofs compare ``w`` with a ``w*`` that has a large margin: if ``η
+‖∇L‖² ≤ L`` at every step, telescoping ``‖w − w*‖²`` gives ``min_{t < T} L ≤ ‖w(0) −
+w*‖² / (ηT) + 2 L(w*)``, so that ``T2`` steps of the order of ``1/(ηε)`` reach a loss
+``ε``, up to logarithms. All bounds are missing in our copy of the paper. The bounds
+computed here follow from those steps of the proofs that the copy contains, with the
+constants of the run. Shapes: ``N`` facts of a phase, ``K`` labels, ``D`` width, ``V``
+tokens.
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,10 +3,10 @@
 :func:`one_layer_start` tests the one-layer transformer, and :func:`deep_start` the deep
 linear network. Recipes test whether all values stay below the bounds.
 
-In width ``d``, Gaussian vectors ``N(0, σ²)`` have squared lengths near ``σ²d``, and
-products of the order of ``σ² √d``. The bounds are missing in our copy of the paper.
-Those used here follow from Bernstein's inequality, on which its proofs rely, with the
-usual constants.
+In ``d`` dimensions, Gaussian vectors ``N(0, σ²)`` have squared lengths near ``σ²d``,
+and inner products of the order of ``σ² √d``. The bounds are missing in our copy of the
+paper. Those used here follow from Bernstein's inequality, on which its proofs rely,
+with the usual constants.
 """
 
 import math
@@ -34,8 +34,8 @@ def one_layer_start(
 ) -> pl.DataFrame:
     """Compare the initialisation of a one-layer transformer with lemmas 3, 4 and 5.
 
-    The lemmas are from Feature Resemblance, on the lengths and products of initial
-    vectors.
+    These lemmas of Feature Resemblance concern the lengths and inner products of
+    initial vectors.
 
     Args:
         world: Config of a world. Each of its tokens has a vector ``W_V e``, and each of
@@ -113,8 +113,8 @@ def deep_start(
     Returns:
         ``L + 1`` rows, with the columns ``above``, the number ``s`` of layers above
         (from 0 to ``L``); ``length``, the largest absolute difference between a squared
-        length and 1; and ``product``, the largest ``|⟨u_k, u_k'⟩|`` of two labels, both
-        divided by ``2 √((s + 1) log(K²/δ) / d)``.
+        length and 1; and ``product``, the largest ``|⟨u_k, u_k'⟩|`` of two labels. The
+        last two are divided by ``2 √((s + 1) log(K²/δ) / d)``.
 
     Raises:
         ConfigError: Width or layers are below 1, there are fewer than 2 labels,

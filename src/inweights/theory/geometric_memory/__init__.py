@@ -1,6 +1,6 @@
 """Compute what Geometric Memory proves about graphs: spectra, Node2Vec's dynamics, storage costs.
 
-:mod:`~.spectral` computes spectra; :mod:`~.node2vec` runs the dynamics of appendix F,
-:mod:`~.storage` makes the constructions of appendix E. Probes of geometry and recipes
-build on them.
+:mod:`~.spectral` computes spectra, :mod:`~.node2vec` runs the dynamics of appendix F,
+and :mod:`~.storage` builds the constructions of appendix E. Probes of geometry and
+recipes build on them.
 """

@@ -1,7 +1,7 @@
 """Measure the energy of embeddings in bands of eigenvalues, for large graphs.
 
 :class:`Bands` replaces :class:`~.spectral.Spectrum` above :data:`~.spectral.EXACT`
-nodes; the probe of geometry and the scene of large graphs use it.
+nodes; the probes of geometry and :func:`~.layout.scene` use it.
 
 Lanczos iterations that start from a vector ``e`` give a quadrature of its spectral
 measure ``Σ_i (v_iᵀ e)² δ(λ − λ_i)`` (Golub and Meurant 2010, §6). No eigenvector is
@@ -38,7 +38,7 @@ class Bands:
     """Negative Laplacian of a graph, with bands of its eigenvalues.
 
     Attributes:
-        matrix: The operator, sparse, ``[N, N]`` (``N`` nodes).
+        matrix: The operator, a sparse array ``[N, N]`` (``N`` nodes).
         top: Degenerate (top) eigenvectors of all components, each of which is non-zero
             only on its own nodes, in one array ``[N]``.
         component: Index of every node's component, ``[N]``.
@@ -64,8 +64,8 @@ class Bands:
             count: Number of nodes ``N``.
             u: Start nodes of the ``E`` edges, ``[E]``.
             v: End nodes of the edges, ``[E]``. Parallel edges count once.
-            kind: Kind of negative Laplacian: ``walk`` (``P + Pᵀ − 2I`` of the random
-                walk ``P``, the paper's, by default), ``combinatorial`` or
+            kind: Kind of negative Laplacian: ``walk`` (the default, as in the paper:
+                ``P + Pᵀ − 2I`` of the random walk ``P``), ``combinatorial`` or
                 ``normalised``; see :func:`~.spectral.operator`.
 
         Returns:
@@ -138,7 +138,7 @@ class Bands:
             ``[B]``, or with ``cut`` two, above and below the limit (NaN if there is no
             energy). The second element is a bound on the error of a cumulative fraction
             (NaN if there is no energy): half of the weight of the two quadrature nodes
-            next to a limit, for the limit where it is largest.
+            next to a limit, at the limit where this weight is largest.
 
         Example:
             >>> ring = np.arange(6)

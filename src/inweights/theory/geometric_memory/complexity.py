@@ -47,12 +47,12 @@ def bit_complexity(
     Args:
         a: 0/1 adjacency, ``[N, N]``; symmetric if both directions of the edges are
             stored.
-        dimensions: ``m`` of the geometric embedding; 2 for a cycle, the number of arms
-            for a path-star.
-        cells: Number ``Δ`` of values of a coordinate, at least 2; ``N`` for a cycle,
-            the number of nodes of a path for a path-star.
+        dimensions: Number ``m`` of dimensions of the geometric embedding, such as 2 for
+            a cycle, or the number of arms for a path-star.
+        cells: Number ``Δ`` of values of a coordinate, at least 2, such as ``N`` for a
+            cycle, or the number of nodes of a path for a path-star.
         tied: Whether embedding and unembedding are the same matrix, as by default; two
-            matrices cost twice the bits.
+            matrices cost twice as many bits.
 
     Returns:
         The costs in bits: ``associative`` for ``M`` associations (entries of ``a`` that
@@ -79,10 +79,10 @@ def bit_complexity(
 def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity:
     """Return the Frobenius norms of associative and geometric storage: ``√M`` and ``√N``.
 
-    This is Proposition 2 of Geometric Memory, App. E. Both are for a margin of 1. The
-    first norm is reached by the adjacency, ``W = A``, between one-hot embeddings. The
-    second is the proposition's estimate for vectors of length 1. It is a lower bound if
-    the logits of non-neighbours are not negative.
+    This is Proposition 2 of Geometric Memory, App. E. Both norms are for a margin of 1.
+    The first norm is reached by the adjacency, ``W = A``, between one-hot embeddings.
+    The second is the proposition's estimate for vectors of length 1. It is a lower
+    bound if the logits of non-neighbours are not negative.
 
     Args:
         a: 0/1 adjacency, ``[N, N]``; symmetric if both directions of the edges are

@@ -1,7 +1,7 @@
 """Explain why an untied head folds a geometry: it loses the signs of eigenvalues.
 
 This explanation is our own. :func:`grown_vectors` returns the predicted embeddings,
-with which trained ones are compared.
+with which trained embeddings are compared.
 
 Let ``E`` be the embeddings of the given nodes and ``U`` the embeddings of the predicted
 nodes. Near zero logits, the loss of edges ``u → w`` changes them by ``dE/dt = S U`` and

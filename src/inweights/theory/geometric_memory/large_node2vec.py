@@ -26,7 +26,8 @@ def sparse_walk(a: Any) -> Any:
             nodes).
 
     Returns:
-        ``[N, N]``; rows sum to 1, and are 0 for nodes without edges.
+        A SciPy sparse array ``[N, N]``; its rows sum to 1, and are 0 for nodes without
+        edges.
 
     Example:
         >>> from scipy import sparse

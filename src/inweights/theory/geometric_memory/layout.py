@@ -24,8 +24,8 @@ _ROUNDS = 300
 def roots_of(hops: Float[Floats, "N N"]) -> list[int]:
     """Return the centre of every component: the node whose farthest node is nearest.
 
-    If there are several, the one with the smallest sum of distances is chosen, then the
-    first one. The centre of the largest component comes first.
+    Ties are broken by the smallest sum of distances, and then by the lowest id. The
+    centre of the largest component comes first.
 
     Args:
         hops: Numbers of hops between all nodes, ``[N, N]`` (``N`` nodes); infinite

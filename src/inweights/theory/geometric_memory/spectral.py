@@ -98,7 +98,7 @@ def operator(a: Float[Floats, "N N"], kind: Operator = "walk") -> Float[Floats, 
             edges are 0.
 
     Returns:
-        Dense ``[N, N]``.
+        A dense array ``[N, N]``.
 
     Raises:
         DataError: ``a`` is not a square matrix of non-negative numbers, or ``kind`` is
@@ -245,8 +245,9 @@ def eigenspaces(
 
     Args:
         symmetric: The negative Laplacian, ``[N, N]``, of ``N`` nodes (:func:`operator`).
-        tolerance: Largest difference of neighbouring eigenvalues that count as equal,
-            relative to the largest absolute eigenvalue (or to 1 if that is larger).
+        tolerance: Largest difference between neighbouring eigenvalues that count as
+            equal, relative to the largest absolute eigenvalue (or to 1 if that is
+            larger).
 
     Returns:
         All eigenvalues and eigenvectors, and the eigenspace of each.

@@ -116,7 +116,7 @@ def one_step_storage(
 
     Args:
         a: 0/1 adjacency, ``[N, N]`` (``N`` nodes).
-        width: ``D``, at least 1.
+        width: Width ``D``, at least 1.
         seed: Seed of ``V``.
 
     Returns:
@@ -173,9 +173,9 @@ def shifted_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
 
     This construction, with ``c = −λ_min(A)``, is our own. Proposition 5 of Geometric
     Memory needs ``E`` dimensions, and footnote 14 of the paper conjectures that fewer
-    do not suffice. They do: ``A + cI`` is positive semidefinite and therefore a Gram
-    matrix, and its rank is ``N`` minus the multiplicity of ``λ_min``. A node's logit
-    with itself is ``c``.
+    do not suffice. In fact, fewer suffice: ``A + cI`` is positive semidefinite and
+    therefore a Gram matrix, and its rank is ``N`` minus the multiplicity of ``λ_min``.
+    A node's logit with itself is ``c``.
 
     Args:
         a: Symmetric 0/1 adjacency ``A`` without self-edges, ``[N, N]`` (``N`` nodes).

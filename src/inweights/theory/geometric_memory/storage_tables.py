@@ -84,7 +84,7 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
         an odd number of hops apart, which are in different parts of a bipartite graph),
         ``itself`` (largest ``|logit|`` of a node with itself), ``recall`` (1 if the
         neighbours of every node have its largest logits), ``width_over_edges`` and
-        ``width_over_nodes`` (``width`` divided by these numbers).
+        ``width_over_nodes`` (``width`` divided by the number of edges or nodes).
 
     Raises:
         DataError: The graph is directed or has self-edges, or the adjacency would not

@@ -41,7 +41,7 @@ def certificate(n: int, identity: bool) -> pl.DataFrame:
         - ``gap``: relative gap between the norm and the sum of the multipliers.
         - ``least multiplier``: smallest of the multipliers that are claimed to be
           positive, times ``n``.
-        - ``tight``: largest slack of their margins.
+        - ``tight``: largest slack of the margins of these multipliers.
         - ``strict``: 1 minus the largest singular value of ``Xᵀ U`` that is not 1.
         - ``unique``: smallest singular value of the map from ``P`` to the tight margins
           of ``X G P``, for symmetric ``P`` on the space where ``G = Xᵀ U`` preserves
@@ -190,7 +190,7 @@ def full_program(
     """Solve the full program (2), without assuming symmetry, and compare it with the closed form.
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` under a margin of at least 1 for every trained fact.
+    logits ``W`` subject to a margin of at least 1 for every trained fact.
 
     Args:
         n: Number of subjects, at least 2.

@@ -57,9 +57,9 @@ def multipliers_of_11(n: int) -> dict[str, float]:
     """Return the multipliers of problem (11) in closed form, by the name of the constraint.
 
     At least one of ``g_7`` and ``g_8`` has the multiplier 0. Problem (11) of Identity
-    Bridge (App. A.2) is program (2), the smallest nuclear norm under margins of 1, with
-    identity facts and the constraints that the paper states, in the parameters of (3)
-    with rows that sum to 0 and ``t ≥ |a1 d1 - b1 c1|``.
+    Bridge (App. A.2) is program (2) with identity facts: it minimises the nuclear norm
+    subject to the margins that the paper states. Its variables are the parameters of
+    (3), with rows that sum to 0, and ``t ≥ |a1 d1 - b1 c1|``.
 
     Args:
         n: Number of entities of each kind.
@@ -94,9 +94,10 @@ def multipliers_of_11(n: int) -> dict[str, float]:
 def objective_of_11(p: Parameters, n: int, t: float) -> float:
     """Return the objective of problem (11).
 
-    Problem (11) of Identity Bridge (App. A.2) is program (2), the smallest nuclear norm
-    under margins of 1, with identity facts and the constraints that the paper states,
-    in the parameters of (3) with rows that sum to 0 and ``t ≥ |a1 d1 - b1 c1|``.
+    Problem (11) of Identity Bridge (App. A.2) is program (2) with identity facts: it
+    minimises the nuclear norm subject to the margins that the paper states. Its
+    variables are the parameters of (3), with rows that sum to 0, and ``t ≥ |a1 d1 - b1
+    c1|``.
 
     Args:
         p: The parameters.

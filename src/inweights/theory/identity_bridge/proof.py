@@ -25,7 +25,7 @@ def with_identity(n: int) -> pl.DataFrame:
     """Evaluate Theorem 1 and the steps of its proof (A.1, A.2) at the optimum of program (2).
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` under a margin of at least 1 for every trained fact.
+    logits ``W`` subject to a margin of at least 1 for every trained fact.
 
     Args:
         n: Number of entities of each kind, at least 2; the cost hardly depends on it.
@@ -36,7 +36,7 @@ def with_identity(n: int) -> pl.DataFrame:
         - ``gap``, ``kkt``: accuracy of the optimum (relative duality gap, and largest
           violation of the KKT conditions).
         - ``thm 1``: margin of every composition, computed from rows of the matrix.
-        - ``excess n``: its difference from ``1/√(2 + √2)``, times ``n``.
+        - ``excess n``: difference between this margin and ``1/√(2 + √2)``, times ``n``.
         - ``closed form``: relative difference between the nuclear norm of the closed
           form and the lower bound that the central path certifies.
         - ``lemma 1``: relative difference between the optimum and the optimum under (4)
@@ -100,7 +100,8 @@ def without(n: int) -> pl.DataFrame:
 
         - ``gap``: accuracy of the optimum of (2) (relative gap).
         - ``thm 2``: margin of every composition, computed from rows of the matrix.
-        - ``(38)``: own object minus bridge in a subject's row, which is ``b1 + b2 - a1
+        - ``(38)``: logit of the own object minus logit of the bridge in a subject's
+          row, which is ``b1 + b2 - a1
           - a2`` in the form (34).
         - ``closed form``: relative difference between the nuclear norm of the closed
           form and the lower bound that the central path certifies.
@@ -164,7 +165,7 @@ def known_norm(n: int, identity: bool) -> pl.DataFrame:
     """Return a lower bound on the nuclear norm in program (2), proved by multipliers.
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` under a margin of at least 1 for every trained fact.
+    logits ``W`` subject to a margin of at least 1 for every trained fact.
 
     Args:
         n: Number of entities of each kind, at least 2.
@@ -188,9 +189,9 @@ def point_42(n: int) -> pl.DataFrame:
     """Evaluate the point (42), the basis of step 3 of the proof of Identity Bridge's Theorem 2.
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` under a margin of at least 1 for every trained fact. The point
-    satisfies the constraints that the paper states for it without identity facts, (37),
-    but not all of them.
+    logits ``W`` subject to a margin of at least 1 for every trained fact. Without
+    identity facts, the point satisfies the constraints (37) that the paper states, but
+    not all constraints of the program.
 
     Args:
         n: Number of entities of each kind, at least 2.

@@ -29,9 +29,10 @@ from inweights.theory.programs.two_hop.symmetric import Parameters
 def at_optimum(n: int) -> pl.DataFrame:
     """Evaluate the KKT conditions of (11) at its optimum, and cases that Proposition 4 excludes.
 
-    Problem (11) of Identity Bridge (App. A.2) is program (2), the smallest nuclear norm
-    under margins of 1, with identity facts and the constraints that the paper states,
-    in the parameters of (3) with rows that sum to 0 and ``t ≥ |a1 d1 - b1 c1|``.
+    Problem (11) of Identity Bridge (App. A.2) is program (2) with identity facts: it
+    minimises the nuclear norm subject to the margins that the paper states. Its
+    variables are the parameters of (3), with rows that sum to 0, and ``t ≥ |a1 d1 - b1
+    c1|``.
 
     Args:
         n: Number of entities of each kind, at least 2.
@@ -105,7 +106,7 @@ def at_optimum(n: int) -> pl.DataFrame:
 
 
 def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
-    """Compare Lemma 2, (14) and Propositions 1 and 3 with the matrix itself at random points.
+    """Compare Lemma 2, (14) and Propositions 1 and 3 with the full matrix at random points.
 
     The lemma, equation (14) and the propositions are from Identity Bridge, App. A.
 

@@ -1,4 +1,4 @@
-"""Predict from the facts alone which queries a trained model answers.
+"""Predict from the facts alone which queries a trained model answers correctly.
 
 :mod:`~.predict` solves the programs of ``theory/programs`` for a world, in parts if it
 is large, and returns a :mod:`~.prediction`. :mod:`~.advice` and :mod:`~.remedies` find

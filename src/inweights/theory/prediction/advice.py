@@ -42,7 +42,7 @@ class Advice:
         broken: Indices of queries that follow now, and would no longer follow.
         status: Status of the solution that verified the advice, ``certified`` or ``not
             certified``.
-        gap: Relative gap of that solution; with several parts, of the least certain one.
+        gap: Relative gap of that solution, or of the least certain solution of a part.
         solutions: Number of programs that were solved to find the advice.
         why: Reason why not all identities that could help can be stored; may be empty.
         most: Number of identities that could help, and how many more queries follow if

@@ -1,10 +1,10 @@
-"""Divide a world into parts that a program can solve, in whole components if they fit.
+"""Divide a world into parts that are small enough to solve, along its components if possible.
 
 A program over all facts has a row for each prompt and a column for each answer; above
 some size, solving it takes too long. Facts without a common entity interact only
-through their relations and the normalisation of the outputs, so that parts made of
-whole components predict best. :func:`parts_of` divides the facts; :func:`worlds_of`
-makes the worlds, which :mod:`~.predict` solves.
+through their relations and the normalisation of the outputs, so that predictions are
+best for parts made of whole components. :func:`parts_of` divides the facts;
+:func:`worlds_of` builds their worlds, for which :mod:`~.predict` solves the program.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def worlds_of(
     """Yield the world of each part, and the indices of its queries in the whole world.
 
     A query belongs to the first part whose facts contain all of its tokens. Tokens that
-    occur in no fact of the world are ignored. A query about a chain is not given to a
-    cut part that lacks one of the facts of the chain.
+    occur in no fact of the world are ignored. A query about a chain is not assigned to
+    a cut part that lacks one of the facts of the chain.
 
     Args:
         world: Facts and queries.

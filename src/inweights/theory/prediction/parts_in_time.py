@@ -150,8 +150,8 @@ def solve_piece(
     if decay is None and has_phrased(world.facts):
         usual = PHRASED
         why = (
-            "Identities are phrased, and the limit of long training underestimates their "
-            f"effect; this is the soft program with a decay of {PHRASED:g}."
+            "The prompts of identities have several tokens, and the limit of long training "
+            f"underestimates their effect, so the soft program was solved, with decay {PHRASED:g}."
         )
     elif decay is None:
         try:

@@ -1,4 +1,4 @@
-"""Predict from the facts alone which unseen queries a model will answer.
+"""Predict from the facts alone which unseen queries a model will answer correctly.
 
 :func:`predict` returns the prediction for a model without attention (Emb-MLP). If all
 facts can be stored it is the optimum of program (2) (Identity Bridge §4.3); otherwise,
@@ -36,8 +36,8 @@ from inweights.worlds.world import Ids, World
 #: Measured effect of a division into parts (docs/performance.md): 32 and 21 parts of
 #: 8,300 facts, compared with one program.
 CUT = (
-    "How far that moves a margin is not bounded: in parts of a company of 8,300 facts half of "
-    "the margins were off by .4, and one in twenty by .9 or more, where facts have 1."
+    "The error that this causes is not bounded: for a company of 8,300 facts, half of the margins "
+    "were off by .4 or more, and one in twenty by .9 or more (the margin of a fact is 1)."
 )
 #: Function that solves a world and returns the optimum and a note on it.
 _Solver = Callable[..., tuple[Solved, str]]
@@ -62,8 +62,8 @@ def predict(
     Every world whose answers have one token can be predicted. If no matrix satisfies
     all facts, the soft program (:func:`.solve_soft`) is solved, and the prediction
     lists the facts that are dropped. If time or memory does not suffice for all facts,
-    they are divided into parts that are solved separately. Thousands of facts are
-    solved as one program if time permits (:mod:`~.whole`).
+    they are divided into parts that are solved separately. If time permits, thousands
+    of facts are covered by one program (:mod:`~.whole`).
 
     Args:
         world: Facts and queries with answers of one token.
@@ -79,16 +79,16 @@ def predict(
         began: Value of :func:`time.perf_counter` at which the limit starts; by default
             the time of this call.
         iterations: Maximum number of iterations for each part, at least 1; no effect if
-            thousands of facts are solved as one program.
+            one program covers thousands of facts.
         tie: Margins of at most this absolute value, at least 0 and below 1, are ties.
             The gap bounds the norm, not the margins; at a gap of 1e-3 some margins have
             a far larger error (see :meth:`.Prediction.with_intervals`).
         advise: Whether to search, in the remaining time, for statements whose addition
             makes failing queries follow.
         state: File in which the state of a large program is stored while it is solved,
-            and from which an interrupted prediction continues. All facts are then
-            solved as one program, however long that is expected to take. ``None``
-            stores nothing.
+            and from which an interrupted prediction continues. One program is then
+            solved for all facts, however long that is expected to take. ``None`` stores
+            nothing.
         progress: Called with description, iteration and gap; ``None`` disables it.
 
     Returns:
@@ -99,7 +99,7 @@ def predict(
 
     Raises:
         ConfigError: ``answers`` is unknown, another option is out of range, ``state``
-            is given but the facts are not solved as one program, or the file is not a
+            is given but one program does not cover all facts, or the file is not a
             state of this program.
         DataError: Answers have several tokens; there are no facts; the arrays of a part
             would not fit in memory; or facts contradict each other and ``answers`` is
@@ -151,9 +151,9 @@ def predict(
     whole = len(found) > 1 and whole_fits(world, None if state else most, decay)
     if state and (decay is not None or not whole):
         raise ConfigError(
-            "state has an effect only if thousands of facts are solved as one "
+            "state has an effect only if thousands of facts are covered by one "
             f"program; these {len(world.facts):,} facts are not (they are few, a decay "
-            "is given, or identities are phrased), so leave out state"
+            "is given, or prompts of identities have several tokens), so leave out state"
         )
     if whole:
         solve_all = partial(solve_whole, answers=answers, gap=gap, decay=decay)
@@ -242,8 +242,8 @@ def _put_together(
             f"One program for all {len(out):,} facts would exceed the time limit or memory"
         )
         why = (
-            f"{note}; this covers {len(solved)} of {parts} parts, {int((~out).sum()):,} facts, in "
-            f"whole components if one fits, each solved separately. {CUT} {why}"
+            f"{note}; {len(solved)} of {parts} parts ({int((~out).sum()):,} facts) were solved "
+            f"separately. Components that fit into a part were not divided. {CUT} {why}"
         ).strip()
     lost = [
         outvoted(solution, rows)

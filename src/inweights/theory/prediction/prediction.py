@@ -131,8 +131,8 @@ class Prediction:
         were not fitted) and ``outlook``: ``likely`` (at least 2/3), ``unlikely`` (at
         most 1/3) or ``open``, by the probability for a GPT or, if that is null, by the
         verdict. The outlook is ``uncalibrated`` if the fit is too uncertain
-        (:attr:`Nearest.vague`) or does not cover the query (chains of three facts or
-        more with several right answers). Queries without a right answer have the
+        (:attr:`Nearest.vague`) or does not cover the query (chains of three or more
+        facts with several right answers). Queries without a right answer have the
         outlook ``asserted`` or ``no answer``. If some queries have several right
         answers, no probability is below the chance of a guess.
 

@@ -1,10 +1,10 @@
 """Find other facts whose addition changes failing queries, verified by solving again.
 
-- *Reversals*, with identities on both ends, if reversals fail.
-- *Counter-examples*: if the model asserts what no fact states, facts deny it for some
-  entities.
+- *Reversals*, with identities of both ends, if reversals fail.
+- *Counter-examples*, if the model asserts what no fact states: facts that deny it for
+  some entities.
 
-:func:`remedies` tries both; :mod:`~.advice` considers identities alone.
+:func:`remedies` tries both; :mod:`~.advice` considers only identities.
 """
 
 from collections.abc import Iterator

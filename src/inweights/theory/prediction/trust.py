@@ -49,32 +49,33 @@ def trust(prediction: Prediction) -> str:
     subject = "The program's verdict" if near.vague else "It"
     if (prediction.queries["role"] == "chain").any():
         besides = (
-            f"{subject} does not apply to individual chains of three facts or more, of which "
+            f"{subject} does not apply to individual chains of three or more facts, of which "
             f"networks answered {CHAINS[0]:.2f} to {CHAINS[1]:.2f} as predicted; try --by "
             "training. "
         )
     if has_phrased(prediction.world.facts):
         besides += (
-            f"{subject} does not apply to effects of phrased identities without decay in training: "
+            f"{subject} does not apply to effects of identities with longer prompts, "
+            "(a, same) → a, in training without weight decay: "
             f"networks answered {PHRASED[0]:.2f} to {PHRASED[1]:.2f} as predicted, and more than "
             "predicted if few reversals are stated; try --by training. "
         )
     expected = (
-        f"Expected error of the share of right answers, for nine in ten files: {errors}, measured "
-        f"on the nearest of {len(known.families)} families of trained worlds, '{near.name}' "
-        f"({near.distance:.1f} of its radius)"
+        "In nine of ten files, the error of the predicted share of right answers is expected to "
+        f"be at most {errors}, as measured on the nearest of {len(known.families)} families of "
+        f"trained worlds, '{near.name}' ({near.distance:.1f} of its radius)"
     )
     if near.far:
         expected = (
             "These facts are unlike all families of trained worlds, of which there are "
             f"{len(known.families)} (nearest: '{near.name}', {near.distance:.1f} of its radius), "
-            "so that how often trained networks answer them is not known without training"
+            "so it is not known, without training, how often networks answer them correctly"
         )
     elif near.vague:
-        expected += ", which is too large to call an answer likely or unlikely"
+        expected += ", which is too large to rate an answer as likely or unlikely"
     return (
-        f"{expected}. {besides}Of a pretrained model this says little: there identities changed "
-        "nothing that could be measured (+.03 ± .10)"
+        f"{expected}. {besides}For a pretrained model, this says little: there, adding identities "
+        "had no measurable effect (+.03 ± .10)"
     )
 
 
@@ -86,14 +87,14 @@ def meaning(prediction: Prediction) -> str:
     """
     known = calibration()
     program = (
-        "Follows, tied and fails are what the optimum of the program does, up to its "
-        "certified gap."
+        "Follows, tied and fails describe the optimum of the program, up to its certified "
+        "gap."
     )
     if prediction.nearest.vague:
         return program
     return (
         f"{program} Likely (p at least {LIKELY:.2f}), unlikely (at most {UNLIKELY:.2f}) and open "
-        f"are what trained networks do, by a fit to 4 or {known.replicas} replicas on each of "
+        f"describe trained networks, by a fit to 4 or {known.replicas} replicas on each of "
         f"{known.worlds} worlds."
     )
 
@@ -121,7 +122,7 @@ def propose_training(prediction: Prediction) -> str:
     seconds = SECONDS[0] + SECONDS[1] * facts
     why = "This prediction is uncertain"
     if unknown:
-        why = "How trained networks answer is not known here"
+        why = "How trained networks answer these queries is not known"
     return (
         f"{why}: --by training trains 8 replicas of each model on these "
         f"facts, about {seconds:.0f} s (--replicas 4: {seconds / 2:.0f} s)"

@@ -1,4 +1,4 @@
-"""Solve thousands of facts as one program, if time and memory suffice.
+"""Solve one program for thousands of facts, if time and memory suffice.
 
 :func:`whole_fits` decides before anything is solved, and :func:`solve_whole` returns
 the solution. If there is none, :mod:`~.predict` divides the facts.
@@ -48,8 +48,8 @@ def whole_fits(world: World, seconds: float | None, decay: float | None = None) 
 
     Returns:
         Whether the expected time is within the limit. Always false for up to 1,000
-        facts, which are solved in a different way, and, without a decay, for facts with
-        identities whose prompts have several tokens.
+        facts, for which a different solver is used, and, without a decay, for facts
+        with identities whose prompts have several tokens.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -109,7 +109,7 @@ def solve_whole(
         ...     TwoHop(n=9, identity=True).build(), answers="one", gap=1e-2, seconds=None
         ... )
         >>> found.status, why.split(",")[0]
-        ('certified', 'All 27 facts are one program')
+        ('certified', 'All 27 facts are in one program')
     """
     facts = len(world.facts)
     wanted = gap if facts <= FINE else max(gap, GAP)
@@ -143,7 +143,7 @@ def solve_whole(
 
 
 def solve_with_additions(world: World, **options: Any) -> tuple[Solved, str]:
-    """Solve a world with added facts as one program, and return no remark.
+    """Solve one program for a world with added facts, and return no remark.
 
     The search for advice shows a remark as the reason why facts cannot be stored, but
     the remark of :func:`solve_whole` is about the gap. This function raises the same
@@ -160,7 +160,7 @@ def solve_with_additions(world: World, **options: Any) -> tuple[Solved, str]:
 
 
 def _to_continue(state: Path | None) -> str:
-    """Return a text that says how to continue from a stored state; empty if no state is stored."""
+    """Return a note on how to continue from a stored state; empty if no state is stored."""
     return f"; the same command continues from {state}" if state else ""
 
 
@@ -168,7 +168,9 @@ def _precision(solution: Solved) -> str:
     """Return a sentence on the accuracy of the margins, from two matrices within the gap."""
     program = solution.program
     facts = len(program.world.facts)
-    text = f"All {facts:,} facts are one program, to a gap of {solution.gap:.1g}"
+    text = (
+        f"All {facts:,} facts are in one program, solved to a gap of {solution.gap:.1g}"
+    )
     if not isinstance(solution, Solution):
         return f"{text}, which bounds the objective and not the margins."
     if solution.another is None or not len(program.world.queries):
@@ -179,7 +181,7 @@ def _precision(solution: Solved) -> str:
     )
     half, most = np.quantile(moved, [0.5, 0.95])
     return (
-        f"{text}. A second solution of nearly the same norm has half of the margins within "
-        f"{half:.1g} and 95% within {most:.1g}, which is no bound: single margins are not "
-        "certified. Where the two verdicts differ a question is tied."
+        f"{text}. In a second solution of nearly the same norm, half of the margins differ by at "
+        f"most {half:.1g} and 95% by at most {most:.1g}, which is no bound: single margins are not "
+        "certified. A query for which the two verdicts differ is tied."
     )

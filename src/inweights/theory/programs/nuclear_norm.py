@@ -1,4 +1,4 @@
-"""Solve program (2) of Identity Bridge with a certificate: minimise the norm under margins.
+"""Solve program (2) of Identity Bridge with a certificate: minimise a norm subject to margins.
 
 :func:`solve` takes the constraints (:class:`~.program.Program`) or a world and returns
 a :class:`Solution`: the optimal logit matrix ``W``, a certified gap, and the margins of
@@ -82,7 +82,7 @@ class Solution(Certified):
             statements: Queries or facts of the program's world.
 
         Returns:
-            ``[Q]`` (``Q`` statements), in units of the smallest margin over all
+            Margins ``[Q]`` (``Q`` statements), in units of the smallest margin over all
             training facts, which is 1. A positive margin means that the optimum gives
             the right answer.
 
@@ -119,7 +119,7 @@ def solve(
     start: Float[Floats, "P K"] | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Solution:
-    """Minimise the nuclear norm of ``W`` under all margins (Identity Bridge, program (2), §4.3).
+    """Minimise the nuclear norm of ``W`` subject to all margins (Identity Bridge, program (2)).
 
     Gradient descent on ``W = E W_proj`` without weight decay tends to the direction of
     this optimum, so that the margins of untrained queries predict what a trained
@@ -133,7 +133,7 @@ def solve(
             far is returned, with the status ``not certified``.
         seconds: Time limit in seconds, with the same effect; ``None`` for no limit.
         start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from,
-            such as a solution of fewer facts; ``None`` starts from zeros.
+            such as a solution for fewer facts; ``None`` starts from zeros.
         progress: Called at each evaluation of the bounds, with the number of iterations
             and the current gap.
 

@@ -30,7 +30,7 @@ def shrink(
     values are usually shrunk to 0 anyway.
 
     Args:
-        matrix: ``[P, K]`` (``P`` input tokens, ``K`` outputs).
+        matrix: Any matrix ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         threshold: Number, above 0, that is subtracted from every singular value.
 
     Returns:
@@ -58,7 +58,7 @@ def operator_norm(matrix: Float[Floats, "P K"]) -> float:
     """Return the largest singular value of a matrix.
 
     Args:
-        matrix: ``[P, K]`` (``P`` input tokens, ``K`` outputs).
+        matrix: Any matrix ``[P, K]`` (``P`` input tokens, ``K`` outputs).
 
     Example:
         >>> operator_norm(np.diag([3.0, 1.0]))
@@ -106,7 +106,7 @@ class MarginProjection:
         """Return the nearest logits whose margins are at least 1, row by row.
 
         Args:
-            logits: ``[M, K]``.
+            logits: Logits ``[M, K]``.
 
         Returns:
             The projected logits, ``[M, K]``.

@@ -46,7 +46,7 @@ class Program:
     """Constraints of program (2).
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` under a margin of at least 1 for every trained fact.
+    logits ``W`` subject to a margin of at least 1 for every trained fact.
 
     Facts with the same prompt share a row. If a prompt has several right answers, the
     logit of each has to exceed the logit of every *wrong* output by the margin; right
@@ -54,10 +54,10 @@ class Program:
 
     Attributes:
         world: The world whose facts are the constraints.
-        counts: Number of times that each input occurs in each distinct prompt, sparse
-            ``[M, P]`` (``M`` distinct prompts, ``P`` input tokens).
-        pairs: Number of facts that state each output as the answer to each prompt,
-            sparse ``[M, K]`` (``K`` outputs).
+        counts: Number of times that each input occurs in each distinct prompt, as a
+            sparse array ``[M, P]`` (``M`` distinct prompts, ``P`` input tokens).
+        pairs: Number of facts that state each output as the answer to each prompt, as a
+            sparse array ``[M, K]`` (``K`` outputs).
         row: Row of ``counts`` of every fact's prompt, ``[facts]``.
 
     Example:
@@ -111,11 +111,11 @@ class Program:
         check_single_answers(world.queries, "query")
         outputs = len(world.outputs)
         check_memory(
-            f"a program of {len(facts):,} facts, {len(world.queries):,} questions and "
+            f"a program of {len(facts):,} facts, {len(world.queries):,} queries and "
             f"{outputs:,} answers",
             (held * len(facts) + min(held, _QUESTION) * len(world.queries)) * outputs,
             error=DataError,
-            hint="leave out relations, or cut the facts into parts",
+            hint="leave out relations, or divide the facts into parts",
         )
         counts = count_tokens(world, facts)
         _, firsts, place = np.unique(
@@ -167,11 +167,11 @@ class Program:
         """Return each prompt's smallest margin: its worst right answer minus its best wrong output.
 
         Args:
-            logits: ``[M, K]`` (``M`` distinct prompts, ``K`` outputs), one row for each
-                distinct prompt.
+            logits: Logits ``[M, K]`` (``M`` distinct prompts, ``K`` outputs), one row
+                for each distinct prompt.
 
         Returns:
-            ``[M]``, in units of the logits; infinite if every output is right.
+            Margins ``[M]``, in units of the logits; infinite if every output is right.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -194,8 +194,8 @@ class Program:
             statements: Facts or queries of the program's world.
 
         Returns:
-            ``[Q, K]`` (``Q`` statements): for each prompt, the sum of its tokens' rows
-            of ``W``.
+            Logits ``[Q, K]`` (``Q`` statements): for each prompt, the sum of its
+            tokens' rows of ``W``.
         """
         logits: Floats = count_tokens(self.world, statements) @ templates
         return logits
@@ -210,9 +210,9 @@ class Program:
             statements: Facts or queries of the program's world.
 
         Returns:
-            ``[Q]`` (``Q`` statements), in units of the logits; infinite if every output
-            is right. Outputs that another statement gives as an answer to the same
-            prompt do not count as wrong.
+            Margins ``[Q]`` (``Q`` statements), in units of the logits; infinite if
+            every output is right. Outputs that another statement gives as an answer to
+            the same prompt do not count as wrong.
         """
         margins = [np.zeros(0)]
         for logits, columns, rivals in self.compare_in_parts(templates, statements):

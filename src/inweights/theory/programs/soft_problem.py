@@ -83,7 +83,7 @@ class Problem:
         """Compute the mean cross-entropy of logits.
 
         Args:
-            logits: ``[M, K]`` (``M`` distinct prompts, ``K`` outputs).
+            logits: Logits ``[M, K]`` (``M`` distinct prompts, ``K`` outputs).
 
         Returns:
             The cross-entropy in nats, with each prompt weighted by its number of facts;
@@ -105,12 +105,12 @@ class Problem:
                 ``K`` outputs).
 
         Returns:
-            ``[M, K]``.
+            Gradient ``[M, K]``.
         """
         return self.weights[:, None] * (probabilities - self.shares)
 
     def objective(self, x: Floats) -> tuple[float, Floats]:
-        """Return the objective on factors, and its gradient, as SciPy's optimisers need them.
+        """Return the objective on factors, and its gradient, as SciPy's optimisers expect them.
 
         Args:
             x: Factors ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F``
@@ -135,8 +135,8 @@ class Problem:
         """Return initial factors, from one step of steepest descent from zero.
 
         Returns:
-            ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F`` factors). ``F`` is
-            0 if the decay is so large that zero is the optimum.
+            Factors ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F`` factors). ``F``
+            is 0 if the decay is so large that zero is the optimum.
         """
         _, even = self.entropy(np.zeros(self.shares.shape))
         downhill = -(self.turned @ self.slope(even))
@@ -155,7 +155,7 @@ class Problem:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
 
         Returns:
-            ``[P + K, F]`` (``F`` factors).
+            Factors ``[P + K, F]`` (``F`` factors).
         """
         left, values, right = svd(templates, full_matrices=False)
         kept = values > WEAK * values[0]
@@ -166,7 +166,8 @@ class Problem:
         """Evaluate the objective and a lower bound on its optimum at a point.
 
         Args:
-            factors: ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F`` factors).
+            factors: Factors ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F``
+                factors).
 
         Returns:
             The point. Its bound is proved by the softmax of the logits, moved towards
@@ -201,7 +202,8 @@ class Problem:
         """Return factors with additional columns, along which the objective decreases.
 
         Args:
-            factors: ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F`` factors).
+            factors: Factors ``[P + K, F]`` (``P`` input tokens, ``K`` outputs, ``F``
+                factors).
             point: Result of :meth:`certify` for these factors.
 
         Returns:

@@ -98,9 +98,9 @@ class SoftSolution(Certified):
             statements: Queries or facts of the program's world.
 
         Returns:
-            ``[Q]`` (``Q`` statements), in units of :attr:`scale`, the median margin of
-            correctly answered prompts, so that 1 is the margin of a typical stored
-            fact.
+            Margins ``[Q]`` (``Q`` statements), in units of :attr:`scale`, the median
+            margin of correctly answered prompts, so that 1 is the margin of a typical
+            stored fact.
         """
         return self.program.margins(self.templates, statements) / self.scale
 

@@ -183,8 +183,8 @@ class Anderson:
 
         Returns:
             The next point, with the same shape. If the residual has grown too much
-            since the last combination of steps, this is the plain step of the previous
-            point.
+            since the last combination of steps, this is the plain step from the
+            previous point.
         """
         shape = x.shape
         f = residual.ravel()

@@ -1,6 +1,6 @@
-"""Compute the margin with which a group's value follows for an untrained member.
+"""Compute the margin with which a value that a group shares follows for an untrained member.
 
-The formula of :func:`transfer_margin`, the only function, is our own.
+The formula, in :func:`transfer_margin`, is our own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def transfer_margin(members: int, told: int) -> float:
     """Return the margin of a group member's untrained fact at the optimum of program (2).
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` under a margin of at least 1 for every trained fact.
+    logits ``W`` subject to a margin of at least 1 for every trained fact.
 
     All ``members`` of a group share a value of one relation; for ``told`` of them, a
     second value is trained as well. For the other members, the second value follows,

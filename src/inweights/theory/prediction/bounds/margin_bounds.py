@@ -61,7 +61,7 @@ def margin_bounds(
         index), ``margin`` (at the solution), ``lower`` and ``upper`` (ends of the
         interval, infinite if nothing was proved), and ``proved``: ``follows`` if the
         whole interval is above ``tie``, ``fails`` if it is below ``-tie``, ``tied`` if
-        it is between both, otherwise ``open``.
+        it lies between ``-tie`` and ``tie``, otherwise ``open``.
 
     Raises:
         ConfigError: ``accuracy`` is not above 0, an index in ``queries`` is negative or
@@ -82,7 +82,7 @@ def margin_bounds(
     chosen = list(range(len(world.queries)) if queries is None else queries)
     if wrong := [q for q in chosen if not 0 <= q < len(world.queries)]:
         raise ConfigError(
-            f"there is no query {wrong[0]}; queries are 0 to {len(world.queries) - 1}"
+            f"there is no query {wrong[0]}; indices are from 0 to {len(world.queries) - 1}"
         )
     late = None if seconds is None else time.perf_counter() + seconds
     columns, rivals = _asked(solution)
@@ -170,10 +170,10 @@ def _interval(
 ) -> tuple[float, float]:
     """Return both ends of the interval for one query.
 
-    Rivals are bounded in the order of their distance, as long as they can matter. The
-    margin is the largest lead of any right answer. The lower end belongs to the first
-    right answer, which has the largest lead here. The upper end has to hold for all of
-    them.
+    Rivals are bounded in the order of their distance, as long as they can affect the
+    interval. The margin is the largest lead of any right answer. The lower end belongs
+    to the first right answer, which has the largest lead here. The upper end has to
+    hold for all of them.
     """
     margin = float(gaps.min())
     order = [int(k) for k in np.argsort(gaps, kind="stable") if np.isfinite(gaps[k])]

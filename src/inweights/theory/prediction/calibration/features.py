@@ -1,4 +1,4 @@
-"""Compute the inputs of a probability: features of a query, and properties of its world.
+"""Compute the inputs of the fit: features of each query, and properties of its world.
 
 :mod:`~.fitted` computes probabilities from :func:`query_features`, and finds the
 nearest family of worlds by :func:`properties`.
@@ -67,11 +67,12 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
         number of answers that any chain gives to the subject; ``steps``, the number of
         facts in the chain.
 
-        Then follow the features :data:`SEVERAL`, which are 0 for a query with one right
-        answer: ``right``, the logarithm of the number of right answers; ``density``,
-        the logarithm of the factor by which several right answers reduce the number of
-        wrong ones; and ``several``, which is 1. ``right`` plus ``density`` is the
-        increase of the log odds of a guess, compared with a single right answer.
+        The last columns are the features :data:`SEVERAL`, which are 0 for a query with
+        one right answer: ``right``, the logarithm of the number of right answers;
+        ``density``, the logarithm of the factor by which several right answers reduce
+        the number of wrong ones; and ``several``, which is 1. ``right`` plus
+        ``density`` is the increase of the log odds of a guess, compared with a single
+        right answer.
     """
     rows = queries.filter(pl.col("role").is_in(CHAINED))
     asked = world.queries
@@ -155,13 +156,13 @@ def properties(world: World) -> dict[str, float]:
     Returns:
         Value by name, for facts with a prompt of two tokens (a subject and a relation)
         without identities: ``facts`` (logarithm of the number of different facts),
-        ``identities`` (fraction of the answers that are also subjects which have an
+        ``identities`` (of the answers that are also subjects, the fraction that has an
         identity), ``evenness`` (entropy of the answers of a relation divided by its
         maximum, mean over the relations), ``shared`` (fraction of the answers that
         several relations have), ``symmetric`` (fraction of the facts whose reverse is
         also a fact), ``several`` (fraction of the prompts of facts that have several
-        answers), ``steps`` (mean number of facts in the chain of a query; 2 without
-        such queries), ``right`` and ``density`` (means of these features of
+        answers), ``steps`` (mean number of facts in the chain of a query; 2 if no query
+        chains facts), ``right`` and ``density`` (means of these features of
         :func:`query_features` over the queries that chain facts).
     """
     after = _after(world)

@@ -33,7 +33,7 @@ Effects = dict[str, float]
 
 
 class Family(msgspec.Struct, frozen=True):
-    """A kind of worlds on which networks were trained to measure probabilities.
+    """A family of worlds on which networks were trained to measure probabilities.
 
     Attributes:
         properties: Mean of each property over the worlds of the family
@@ -45,7 +45,7 @@ class Family(msgspec.Struct, frozen=True):
             the fraction of right answers. The prediction is from a fit to the other
             families.
         effects: For each model, the coefficient of each feature in the log odds, and
-            the ``constant``, of the fit to the other families.
+            the ``constant``, in the fit to the other families.
     """
 
     properties: Effects
@@ -81,7 +81,7 @@ class Nearest(msgspec.Struct, frozen=True):
 
     @property
     def vague(self) -> bool:
-        """Whether the fit is too uncertain to call any answer likely or unlikely.
+        """Whether the fit is too uncertain to rate any answer as likely or unlikely.
 
         This is so if no family of trained worlds is near (:attr:`far`), or if the error
         of the nearest family for the GPT is larger than 1/3, the difference between

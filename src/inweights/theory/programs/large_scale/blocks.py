@@ -70,7 +70,7 @@ class Block:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
 
         Returns:
-            ``[m, K]``.
+            Logits ``[m, K]``.
         """
         counts = self._counts.astype(templates.dtype, copy=False)
         made: Floats = counts @ templates[self._inputs]
@@ -113,7 +113,7 @@ class Block:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
 
         Returns:
-            ``[m]``.
+            Margins ``[m]``.
         """
         logits = self.logits(templates)
         worst = self.worst_right(logits)
@@ -274,7 +274,7 @@ def blocks_of(program: Program) -> list[Block]:
 
 
 def prices_of(blocks: Sequence[Block]) -> sparse.csr_array:
-    """Return the multipliers of ``S = X W``, divided by the penalty, sparse ``[M, K]``.
+    """Return the multipliers of ``S = X W``, divided by the penalty, as a sparse array ``[M, K]``.
 
     ``S`` are the projected logits. The penalty belongs to the augmented Lagrangian;
     there are ``M`` prompts and ``K`` outputs.

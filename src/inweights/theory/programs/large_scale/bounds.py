@@ -1,8 +1,8 @@
 """Bound the optimum of a large program from both sides, near a point of the iteration.
 
 :class:`Bounds` stores the best matrix and the best multipliers found so far. Both are
-repaired before they are evaluated. The iteration is slow to find how much each relation
-favours its range (the answers of its facts). A few numbers determine this, and
+repaired before they are evaluated. The iteration takes long to find how much each
+relation favours its range (the answers of its facts). A few numbers determine this, and
 :class:`~.relations.Relations` corrects them. Shapes: ``M`` distinct prompts, ``P``
 inputs, ``K`` outputs.
 """
@@ -156,7 +156,7 @@ class Bounds:
         outside it, are weighted separately.
 
         Args:
-            several: Multipliers of any scale, sparse ``[M, K]`` each (``M`` distinct
+            several: Multipliers of any scale, sparse arrays ``[M, K]`` (``M`` distinct
                 prompts), in the form that :meth:`~.relations.Relations.divide` takes.
         """
         mixture = self._mixture

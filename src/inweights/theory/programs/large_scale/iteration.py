@@ -222,10 +222,10 @@ def shrink_values(
     """Reduce all singular values by a threshold, to at least 0, in single precision.
 
     Args:
-        matrix: ``[P, K]`` (``P`` input tokens, ``K`` outputs).
+        matrix: Any matrix ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         threshold: Number, above 0, that is subtracted from every singular value.
-        few: Whether few singular values are expected to be above the threshold. Only
-            these are computed then, which is faster for up to a third of them.
+        few: Whether few singular values are expected to be above the threshold. If
+            true, only these are computed, which is faster if they are at most a third.
 
     Returns:
         The shrunk matrix ``[P, K]``, and its positive singular values in ascending

@@ -21,8 +21,8 @@ class Means:
 
     Args:
         run: The iteration.
-        window: Number of points to average. When twice this number have been added, the
-            averages begin again, and the number doubles.
+        window: Number of points to average. When twice as many have been added, the
+            averages are restarted and the window is doubled.
     """
 
     def __init__(self, run: Iteration, window: int) -> None:
@@ -30,8 +30,8 @@ class Means:
 
         Args:
             run: The iteration whose multipliers and matrices are averaged.
-            window: Number of added points; when twice this number have been added, the
-                averages begin again, and the number doubles.
+            window: Number of points to average. When twice as many have been added, the
+                averages are restarted and the window is doubled.
         """
         self._run = run
         self._window = window

@@ -1,4 +1,4 @@
-"""Find which facts share a relation, and which outputs it has, to repair large programs.
+"""Find the relation of each fact and the answers of each relation, to repair large programs.
 
 The own input of a prompt is its rarest input, usually the subject of a fact. Its
 relation is the most frequent of its other inputs, and the range of a relation is the
@@ -7,7 +7,7 @@ a relation share, determine whether it favours its range enough. :class:`Relatio
 corrects them together: in the matrix (:meth:`Relations.missing`) and in the multipliers
 (:meth:`Relations.divide`).
 
-Shapes: ``M`` distinct prompts, ``m`` of them, ``P`` inputs, ``K`` outputs.
+Shapes: ``M`` distinct prompts, ``m`` prompts of a block, ``P`` inputs, ``K`` outputs.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Relations:
 
     @cached_property
     def ranges(self) -> Bool[Bools, "relations K"]:
-        """Mask of the outputs that are right for a prompt with each relation, boolean.
+        """Boolean mask of the outputs that are right for at least one prompt with each relation.
 
         Its shape is ``[relations + 1, K]`` (``K`` outputs). The last row contains all
         outputs.
@@ -107,8 +107,8 @@ class Relations:
                 its right answers share equally.
 
         Returns:
-            ``[relations + 1, K]`` (``K`` outputs); rows sum to 1, or are 0 without
-            gains. The last row refers to prompts with one input.
+            Fractions ``[relations + 1, K]`` (``K`` outputs); rows sum to 1, or are 0
+            without gains. The last row refers to prompts with one input.
         """
         rows, outputs = self._right_at
         each = gains[rows] / np.bincount(rows)[rows]
@@ -151,12 +151,13 @@ class Relations:
         matrix as well.
 
         Args:
-            prices: Multipliers, sparse ``[m, K]`` (``K`` outputs), negative at right
-                answers; entries with a wrong sign are set to 0.
+            prices: Multipliers, a sparse array ``[m, K]`` (``K`` outputs), negative at
+                right answers; entries with a wrong sign are set to 0.
             rows: Slice of the prompts to which the ``m`` rows of ``prices`` belong.
 
         Returns:
-            The part within the range, and the part outside it, sparse ``[m, K]`` each.
+            The part within the range, and the part outside it, each a sparse array
+            ``[m, K]``.
         """
         size = prices.shape[0]
         prompts, outputs = self._right_at

@@ -4,8 +4,8 @@
 :mod:`~.soft_solver`. For any distributions ``P`` with ``‖Xᵀ diag(w) (P − Q)‖_op ≤ λ``,
 where ``Q`` are the stated answers, the mean entropy is a lower bound. The distributions
 of single iterations give too much probability to answers outside the range of a
-prompt's relation, by amounts that many facts share. These probabilities alone are
-scaled first, and then all of them.
+prompt's relation, by amounts that many facts share. Therefore only these probabilities
+are scaled first, and then all of them.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
@@ -39,7 +39,8 @@ class SoftBounds:
 
     Attributes:
         weights: Share of the facts that each prompt has, ``[M]``.
-        shares: Distribution of the stated answers of each prompt, sparse ``[M, K]``.
+        shares: Distribution of the stated answers of each prompt, as a sparse array
+            ``[M, K]``.
         templates: The matrix with the lowest objective, ``[P, K]``.
         optimum: Its objective: an upper bound, in nats.
         bound: The lower bound, in nats.
@@ -59,8 +60,8 @@ class SoftBounds:
         Args:
             program: The facts.
             decay: ``λ``, the weight of the nuclear norm in the objective, above 0.
-            blocks: Blocks of the program's prompts, of which :func:`~.blocks.blocks_of`
-                makes a list.
+            blocks: Blocks of the program's prompts, as returned by
+                :func:`~.blocks.blocks_of`.
             relations: Relations of the program, with their ranges.
         """
         facts = np.asarray(program.pairs.sum(1)).ravel()
@@ -111,7 +112,7 @@ class SoftBounds:
             self.rank = len(values)
 
     def take_lower(self, chances: Float[Floats, "M K"]) -> None:
-        """Evaluate the lower bound that distributions prove after scaling, and store a better one.
+        """Evaluate the lower bound that scaled distributions prove, and store it if it is better.
 
         Args:
             chances: A distribution for each prompt, ``[M, K]``.

@@ -1,4 +1,4 @@
-"""Solve the soft program for thousands of facts as one program.
+"""Solve the soft program for thousands of facts at once.
 
 :func:`solve_soft_large` is :func:`~.soft_program.solve_soft` for larger worlds: the
 splitting of :mod:`~.iteration`, with a proximal step of the cross-entropy
@@ -111,7 +111,7 @@ def solve_soft_large(
 
 
 def expected_soft_seconds(facts: int, inputs: int, outputs: int) -> float:
-    """Return an estimate of the seconds to solve the soft program to a gap of 1% on one core.
+    """Estimate the time in seconds to solve the soft program to within a gap of 1% on one core.
 
     Args:
         facts: Number of facts.

@@ -90,7 +90,7 @@ def softmax_step(
     it.
 
     Args:
-        points: ``[m, K]``.
+        points: ``logits + τ shares``, ``[m, K]``.
         strength: ``τ``, above 0, ``[m]``.
         level: For each row, the number that Newton's method found in an earlier call,
             or NaN, ``[m]``; changed in place.

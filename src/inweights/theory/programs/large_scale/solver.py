@@ -1,11 +1,11 @@
-"""Solve program (2) of Identity Bridge for thousands of facts as one program.
+"""Solve program (2) of Identity Bridge for thousands of facts at once.
 
 :func:`solve_large` is :func:`~.nuclear_norm.solve` for larger worlds: the same
 splitting, in single precision, from a start near the optimum (:mod:`~.iteration`). It
 certifies a gap early, because points are repaired before their bounds are computed
-(:mod:`~.bounds`), and because averages over past iterations are evaluated as well: of
-the matrix, and of the multipliers, with the weights that prove the best bound
-(:mod:`~.mixture`). Both bounds are computed again in double precision at the end.
+(:mod:`~.bounds`), and because averages over past iterations are evaluated as well: the
+mean of the matrix, and sums of the multipliers with the weights that prove the best
+bound (:mod:`~.mixture`). Both bounds are computed again in double precision at the end.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
@@ -68,7 +68,7 @@ def solve_large(
     state: Path | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Solution:
-    """Minimise the nuclear norm under all margins, for thousands of facts at once.
+    """Minimise the nuclear norm subject to all margins, for thousands of facts at once.
 
     Args:
         program: Constraints.
@@ -128,7 +128,7 @@ def solve_large(
 
 
 def expected_seconds(facts: int, inputs: int, outputs: int) -> float:
-    """Estimate the time in seconds to solve program (2) to a gap of 1% on one core.
+    """Estimate the time in seconds to solve program (2) to within a gap of 1% on one core.
 
     Args:
         facts: Number of facts.
@@ -185,7 +185,7 @@ class _Attempt:
 
         Args:
             iterations: Maximum number of iterations.
-            late: Time of :func:`time.perf_counter`, in seconds, after which no further
+            late: Value of :func:`time.perf_counter`, in seconds, after which no further
                 iteration is made.
             progress: Called with the iterations made and the gap.
 

@@ -1,7 +1,7 @@
 """Store the state of a long solver run in a file, from which a later call continues.
 
-:class:`StateFile` reads and writes named arrays; nothing in the file is executed. A
-continued solution is the same as one without interruption, to the last bit.
+:class:`StateFile` reads and writes named arrays; nothing in the file is executed. A run
+that continues from a file returns bitwise the same result as an uninterrupted run.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class ClosedForm:
 
     @property
     def gap(self) -> float:
-        """Relative duality gap of this optimum, ``1 - bound / norm``; it is only rounding error."""
+        """Relative duality gap of this optimum, ``1 - bound / norm``: only rounding error."""
         return float(1.0 - self.bound / self.norm)
 
     @cached_property
@@ -158,10 +158,10 @@ class ClosedForm:
         """Return the Lagrange multiplier of every single constraint.
 
         Returns:
-            ``[M, K]`` (``M`` prompts, ``K`` outputs). The entry in row ``m`` and column
-            ``k`` is the multiplier of the constraint that the logit of the right answer
-            to prompt ``m`` exceeds the logit of output ``k`` by 1. It is 0 at the right
-            answer itself.
+            Multipliers ``[M, K]`` (``M`` prompts, ``K`` outputs). The entry in row
+            ``m`` and column ``k`` is the multiplier of the constraint that the logit of
+            the right answer to prompt ``m`` exceeds the logit of output ``k`` by 1. It
+            is 0 at the right answer itself.
         """
         n = self.n
         multipliers = np.zeros((len(self.answers()), 2 * n))
@@ -179,9 +179,9 @@ class ClosedForm:
         """Return the dual matrix ``U`` of the optimum.
 
         Returns:
-            ``[M, K]`` (``M`` prompts, ``K`` outputs): minus the Lagrange multipliers
-            that :meth:`prices` returns, and in the column of each right answer the sum
-            of its row's multipliers, so that rows sum to 0.
+            A matrix ``[M, K]`` (``M`` prompts, ``K`` outputs): minus the Lagrange
+            multipliers that :meth:`prices` returns, and in the column of each right
+            answer the sum of its row's multipliers, so that rows sum to 0.
         """
         multipliers = self.prices()
         dual = -multipliers
@@ -218,9 +218,9 @@ def _hop_multipliers(
 def closed_form(n: int, *, identity: bool = True) -> ClosedForm:
     """Return the optimum of program (2) at complexity one, for any number of entities.
 
-    Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of ``W`` under a
-    margin of 1 for every training fact. At complexity one, every subject has its own
-    bridge, and every bridge its own object. ``docs/theory.md`` proves the closed form.
+    Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of ``W`` subject to
+    a margin of at least 1 for all training facts. At complexity one, every subject has
+    its own bridge, and every bridge its own object; ``docs/theory.md`` has the proofs.
 
     Args:
         n: Number of subjects, of bridges and of objects, at least 2.

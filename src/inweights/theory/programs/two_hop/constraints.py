@@ -25,7 +25,7 @@ def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]
     """Return the names of the kinds of constraints of program (2) in symmetric form.
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` under a margin of at least 1 for every trained fact.
+    logits ``W`` subject to a margin of at least 1 for every trained fact.
 
     Args:
         identity: Whether the identity facts ``(b_i) → b_i`` are trained; if not, their

@@ -73,8 +73,8 @@ class Parameters:
             n: Number of entities of each kind, from 2 to 10⁹.
 
         Returns:
-            ``[2n + 2, 2n]``. Rows: subjects, bridges, ``r1``, ``r2``. Columns: bridges,
-            objects.
+            The matrix ``[2n + 2, 2n]``. Rows: subjects, bridges, ``r1``, ``r2``.
+            Columns: bridges, objects.
 
         Raises:
             ConfigError: ``n`` is out of range, or the matrix would not fit in memory.

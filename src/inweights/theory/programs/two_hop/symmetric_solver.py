@@ -62,10 +62,10 @@ def solve_symmetric(
     """Solve program (2) for the two-hop world of complexity one, in milliseconds for any ``n``.
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` (input tokens by output tokens) under a margin of at least 1 for every
-    trained fact. In the world of complexity one, each subject ``a_i`` leads by ``r1``
-    to its own bridge ``b_i``, which leads by ``r2`` to its own object ``c_i``, so that
-    twelve parameters determine the whole matrix
+    logits ``W`` (input tokens by output tokens) subject to a margin of at least 1 for
+    every trained fact. In the world of complexity one, each subject ``a_i`` leads by
+    ``r1`` to its own bridge ``b_i``, which leads by ``r2`` to its own object ``c_i``,
+    so that twelve parameters determine the whole matrix
     (:class:`~inweights.theory.programs.two_hop.symmetric.Parameters`).
 
     The whole program has a unique optimum in closed form
@@ -82,8 +82,8 @@ def solve_symmetric(
             *other* wrong objects of a first hop or an identity, and over other bridges
             of a second hop
             (:data:`~inweights.theory.programs.two_hop.constraints.CONSTRAINTS`, with a
-            star). ``complete=False, zero_sum=True`` is problem (8), which is (11), with
-            identity, and problem (36) without.
+            star). With ``complete=False, zero_sum=True``, this is problem (8), which is
+            also (11), if the identity facts are trained, and otherwise problem (36).
         zero_sum: Whether Assumption 2 is imposed: the logits of every row of ``W`` sum
             to 0.
         tilt: A small linear term ``⟨tilt, parameters⟩ · (n-1)`` in the objective, which
