@@ -61,7 +61,7 @@ def remembered(folder: RunFolder) -> tuple[str, ...]:
         folder: Folder of a run, complete or not.
 
     Returns:
-        The names; empty also if the run is not complete or is damaged.
+        The names; empty if there were none, or if the run is incomplete or damaged.
 
     Example:
         >>> from inweights.runs import RunStore

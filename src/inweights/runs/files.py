@@ -56,8 +56,8 @@ def write_json(path: Path, value: Any) -> None:
     Args:
         path: Path of the file. An existing file is replaced, and missing parent folders
             are created.
-        value: A value that msgspec encodes, with text as the keys of all dictionaries.
-            Keys are sorted, and the text is indented. NaN and infinite numbers become
+        value: A value that msgspec encodes, in which all keys of dictionaries are
+            strings. Keys are sorted, and the text is indented. NaN and infinite numbers become
             ``null``.
 
     Raises:

@@ -1,7 +1,7 @@
 """Run folders, which are named by the hash of their config and published completely or not at all.
 
-Besides the folder ``<hash>`` of a complete run, two other folders may exist for a
-while:
+Besides the folder ``<hash>`` of a complete run, two other folders may exist
+temporarily:
 
 - ``<hash>.work``: a run in progress, or a complete run that is being judged and drawn
   again;

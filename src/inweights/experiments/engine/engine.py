@@ -87,8 +87,8 @@ def execute(
             column from which another table is derived.
         RunError: A training run failed, the folder of the run is damaged (a
             ``FolderError``), or a file cannot be written (a ``WriteError``).
-        InweightsError: All failed tasks failed with the same class of this library's
-            errors; the error has that class.
+        InweightsError: All failed tasks raised errors of the same class of this library;
+            the error has that class.
     """
     from inweights.experiments.engine.collect import collect, watched
     from inweights.experiments.engine.execution import ExecutionOptions
@@ -109,7 +109,7 @@ def execute(
 
     told = _Remembering(execution.progress) if execution.progress else None
     execution = replace(execution, progress=told)
-    waiting = "waiting for another process that makes this run"
+    waiting = "waiting for another process that is computing this run"
     with folder.held(partial(told, 0, 1, waiting) if told else None):
         if execution.fresh:
             folder.discard()

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 #: Reason why a claim that the ledger does not contain in its present form is not
 #: judged.
 NOT_STATED = (
-    "not stated in the ledger before this run; 'inweights claims state', commit, run"
+    "not stated in the ledger before this run; state it with 'inweights claims state', "
+    "commit, and run again"
 )
 
 

@@ -257,7 +257,7 @@ Task = LearnTask | ComputeTask
 
 
 def halves(task: Task) -> list[Task]:
-    """Return two tasks with half of a task's runs each; a task without several runs, in a list.
+    """Return two tasks with half of a task's runs each, or only the task if it has no two runs.
 
     If the number of runs is odd, the first task has one run fewer than the second. The
     results of a run do not depend on the runs with which it is trained.

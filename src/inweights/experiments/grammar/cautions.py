@@ -36,22 +36,25 @@ _NAMED = 3
 def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> list[str]:
     """Return warnings that a reader needs before comparing the conditions of a study.
 
-    There are four kinds of warnings. The model does not know its facts in some
-    conditions (mean accuracy below :data:`KNOWN`, 0.99). The accuracy on compositions
-    varies too much between seeds to compare conditions (standard deviation above
-    :data:`SPREAD`, 0.2); this warning states how many seeds would measure a difference
-    to within ±0.2. The learner of a GPT differs from ``learners.two_hop`` in a setting
-    that can decide whether the GPT composes, and the study does not vary this setting
-    (loss, optimizer, random offset of the positions, or a learning rate that differs by
-    at least a factor of :data:`FACTOR`, 3). A file of facts has chains of three facts
-    that no query is about.
+    A warning is returned in each of these cases:
+
+    - The model does not know its facts in some conditions: their mean accuracy is below
+      :data:`KNOWN`, 0.99.
+    - The accuracy on compositions varies too much between seeds to compare conditions:
+      its standard deviation is above :data:`SPREAD`, 0.2. The warning states how many
+      seeds are needed to measure a difference to within ±0.2.
+    - The learner of a GPT differs from ``learners.two_hop`` in a setting that can decide
+      whether the GPT composes, and the study does not vary this setting. Such settings
+      are the loss, the optimizer, the random offset of the positions, and a learning
+      rate that differs by at least a factor of :data:`FACTOR`, 3.
+    - A file of facts has chains of three facts that no query is about.
 
     Args:
         trials: The conditions of the study, whose learners and worlds are examined.
         tables: Tables of results, by name. Only tables with the columns ``part``,
             ``role``, ``seed`` and ``accuracy`` are examined, such as those of
-            :func:`~inweights.probes.accuracy`; and of these tables, only the rows of
-            the last step that do not belong to a control.
+            :func:`~inweights.probes.accuracy`. Only their rows of the last step are
+            used, without those of controls.
 
     Returns:
         The warnings, each of one or a few sentences, without repetitions; an empty list

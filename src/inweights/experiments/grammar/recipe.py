@@ -58,8 +58,9 @@ class Recipe:
             settings were chosen.
         root_seeds: The root seeds themselves, if they are not consecutive; empty, the
             default, for consecutive seeds.
-        version: Version, by default 1, raised by hand when results change. It is part
-            of the key of every run, so that runs of earlier versions are not reused.
+        version: Version, by default 1. It is increased by hand when results change, and
+            is part of the key of every run, so that runs of earlier versions are not
+            reused.
         whole: The complete recipe, if this one has only some of its claims; otherwise
             ``None``.
         versions: Version of each claim in the ledger (the file of claims that were

@@ -170,7 +170,7 @@ class Computation:
             column ``seed``. The rows of each seed are still stored separately. By
             default false.
         effort: Estimated duration, expressed as the number of updates of a small model
-            that take as long; by default 1000. The progress display uses it.
+            that would take the same time; by default 1000. The progress display uses it.
         stages: Share of the effort, from 0 to 1, for each stage, by the stage's name
             and in order. If there are stages, ``compute`` takes an argument
             ``progress``, a function that it calls with the amount done, the total
@@ -250,7 +250,7 @@ class Plan(Carded):
             rows.append((type(task).__name__.lower(), ", ".join(labels)))
         about = {"measures": ", ".join(measure.name for measure in self.measures)}
         return Card(
-            f"Plan of {plural(len(tasks), 'task')} a seed",
+            f"Plan of {plural(len(tasks), 'task')} per seed",
             about,
             ("task", "labels"),
             rows,

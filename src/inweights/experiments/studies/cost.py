@@ -45,11 +45,11 @@ def forecast(
 ) -> Forecast:
     """Estimate the cost of the missing runs of a plan by timing a few steps.
 
-    Runs that train together form a group. Of the groups, two to six of different sizes
-    are timed, or all if there are fewer; the longer all runs together take, the more
-    are timed. The cost of a step of the other groups is interpolated by the product of
-    the numbers of parameters and facts. Only training with a ``Curriculum`` is timed.
-    Nothing is stored.
+    Runs that train together form a group. Two to six groups of different sizes are
+    timed, or all groups if there are fewer. The more time all runs together take, the
+    more groups are timed. The cost of a step of the other groups is interpolated by the
+    product of the numbers of parameters and facts. Only training with a ``Curriculum``
+    is timed. Nothing is stored.
 
     Args:
         plan: The trials, measures and computations.

@@ -144,7 +144,7 @@ def settle(
         # Each further analysis uses part of a common error probability. A claim that is
         # still open after so many analyses is too close to its limit.
         if 2 * count > MOST * recipe.seeds[scale]:
-            why = f"{count} seeds are the most that are tried"
+            why = f"no more than {count} seeds are tried"
             break
         try:
             fewer = (c.id for c in claims if is_open(c) and c.replicates < 2 * count)
@@ -155,7 +155,10 @@ def settle(
             # the next call.
             spare = max(0.0, seconds - (time.monotonic() - started))
             if takes > spare:
-                why = f"{count} more seeds take about {takes:.0f} s, {spare:.0f} s left"
+                why = (
+                    f"{count} more seeds would take about {takes:.0f} s, but only "
+                    f"{spare:.0f} s are left"
+                )
                 break
             began = time.monotonic()
             chosen = range(first + (count if kept else 0), first + 2 * count)
@@ -163,7 +166,7 @@ def settle(
                 part, scale, seeds=chosen, store=store, execution=asked, publish=publish
             )
         except _SpentError:
-            why = f"{2 * count} seeds took longer; the next call continues them"
+            why = f"{2 * count} seeds took too long; the next call continues them"
             break
         # A run that was loaded does not show how long a seed takes.
         if not look.cached:

@@ -45,7 +45,7 @@ def sweep(
     Args:
         world: Config of the world; or several configs, as a list or as a mapping from
             names, ``{"small": …}``. Or a function ``function(seed, **settings)`` that
-            returns a number or a text (the column ``result``), one row (a mapping),
+            returns a number or a string (the column ``result``), one row (a mapping),
             several rows (a list of mappings) or a polars frame. The function is called
             once for every seed and every combination of its arguments in ``over``; its
             results are stored together with its source.
@@ -64,9 +64,9 @@ def sweep(
         over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps":
             [100]}``. Paths joined by commas vary jointly, ``{"world.n, model.width":
             [(9, 32), (20, 64)]}``. Values, including whole parts, may have names,
-            ``{"model": {"wide": GPTConfig(width=128)}}``. Or a list of points,
-            ``[{"world.n": 10, "model.width": 32}, …]``. The last word of a path is the
-            name of its column. By default nothing is varied.
+            ``{"model": {"wide": GPTConfig(width=128)}}``. Alternatively, a list of
+            points, ``[{"world.n": 10, "model.width": 32}, …]``. The last word of a path
+            is the name of its column. By default nothing is varied.
         seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
         measures: Probes, or :class:`~inweights.experiments.Measure` for probes with
             options or at intervals; by default :func:`~inweights.probes.accuracy`.

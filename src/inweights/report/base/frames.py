@@ -61,7 +61,7 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 
 def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
-    """Return a table as CSV in which a spreadsheet does not run text as formulas.
+    """Return a table as CSV, with text escaped so that spreadsheets do not run it as formulas.
 
     Args:
         table: The table. Columns of lists, arrays, structs or objects are not allowed:

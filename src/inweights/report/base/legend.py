@@ -35,7 +35,7 @@ def handles(
 
     Args:
         names: Names of the series, in the order of their styles.
-        labels: Labels by name. A name without a label is shown itself.
+        labels: Labels by name. A name without a label is shown unchanged.
         reference: Label of the reference line; empty if there is no line.
         controls: Names of the controls, drawn as grey bands.
 

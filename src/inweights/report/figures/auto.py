@@ -44,8 +44,8 @@ class Auto:
     probe declares (:func:`inweights.experiments.shows`), otherwise the only
     floating-point column or, if there is none, the only integer column. Of the other
     columns that distinguish rows, the first column distinguishes lines, and the second
-    panels. Numbers are averaged over all further columns. Options that are given
-    replace these choices.
+    distinguishes panels. Numbers are averaged over all further columns. Options that
+    are given replace these choices.
 
     Attributes:
         table: Rows of a sweep, with a column ``seed``.
@@ -59,7 +59,7 @@ class Auto:
         where: Values of columns, by name, that select the drawn rows, such as
             ``{"role": "edge"}``; by default all rows are drawn.
         labels: Labels of values of ``series`` or ``facet``, by the value as text; by
-            default the value, with the name of its column if it is not clear without.
+            default the value, with the name of its column if it is not clear without it.
         x_label: Label of the horizontal axis; by default the one that the probe
             declares, or the name of the column.
         y_label: Label of the vertical axis; by default the one that the probe declares,

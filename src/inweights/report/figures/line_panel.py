@@ -38,7 +38,7 @@ class Panel:
             ``{"column": "chance", "label": "1/C"}``, which is drawn dashed and grey;
             ``None`` for no line.
         labels: Labels of values of ``series``, by the value as text. A value without a
-            label is shown itself.
+            label is shown unchanged.
         x_label: Label of the axis of ``x``; ``None`` for the name of the column.
         y_label: Label of the axis of ``y``; ``None`` for the name of the column.
         x_log: Whether the axis of ``x`` is logarithmic; by default it is linear.

@@ -42,7 +42,7 @@ class Lines(Panel):
             ``{"column": "chance", "label": "1/C"}``, which is drawn dashed and grey;
             ``None`` for no line.
         labels: Labels of values of ``series`` or ``facet``, by the value as text. A
-            value without a label is shown itself.
+            value without a label is shown unchanged.
         x_label: Label of the axis of ``x``; by default the name of the column.
         y_label: Label of the axis of ``y``; by default the name of the column.
         x_limits: Smallest and largest position shown, in every panel; by default those

@@ -48,7 +48,7 @@ class Sweeps:
         baseline: For each setting, by name, its value while other settings are varied.
             The tick label of this value is bold. ``None`` for no such values.
         labels: Labels of values of ``axis``, ``value`` or ``series``, by the value as
-            text. A value without a label is shown itself.
+            text. A value without a label is shown unchanged.
         y_label: Label of the shared vertical axis; by default the name of the column
             ``y``.
         y_limits: Smallest and largest value shown, to which intervals are clipped; by

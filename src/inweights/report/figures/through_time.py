@@ -1,4 +1,4 @@
-"""Draw the course of a training: curves over steps, and states of the model at some steps.
+"""Draw how a training run proceeds: curves over steps, and the model's states at some steps.
 
 :class:`ThroughTime` is the drawing ``through_time``. The interactive player of
 ``report.living.player`` shows all steps.

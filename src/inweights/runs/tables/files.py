@@ -24,9 +24,10 @@ class Folder:
     """Files in a folder on a local disk or on a disk that several machines share.
 
     Names of files have ``/`` between their parts. The folder itself may be a link, but
-    nothing below it. Methods raise a :class:`~inweights.errors.FolderError` for a name
-    that refers to a file outside the folder or to a link. While a shared disk is
-    unavailable, reading and writing are retried for up to ten minutes.
+    links below it are not allowed. Methods raise a
+    :class:`~inweights.errors.FolderError` for a name that refers to a file outside the
+    folder or to a link. While a shared disk is unavailable, reading and writing are
+    retried for up to ten minutes.
 
     Args:
         root: The folder, which is created when something is written.
@@ -204,6 +205,6 @@ def open_files(place: str | Path) -> Files:
         rest = str(place)[miswritten.end() :]
         raise ConfigError(
             f"'{place}' looks like the address of an object store with a slash missing; "
-            f"write '{miswritten[1]}://{rest}' as text, or './{place}' for a folder"
+            f"write '{miswritten[1]}://{rest}' as a string, or './{place}' for a folder"
         )
     return ObjectStore(str(place)) if "://" in str(place) else Folder(place)

@@ -208,8 +208,8 @@ class ObjectStore:
         Args:
             name: Name of the object.
             *expected: Errors that are not converted.
-            missing: Whether the error for a missing object is converted as well: while
-                an object is written, the bucket is what is missing.
+            missing: Whether the error for a missing object is converted as well. When
+                an object is written, this error means that the bucket is missing.
         """
         converted = (self._errors.BaseError, *(self._gone if missing else ()))
         try:

@@ -1,4 +1,4 @@
-"""Measure models that a descent or a solver returns, instead of the training loop.
+"""Measure models that are returned by a descent or a solver rather than by the training loop.
 
 :func:`measure_derived` obtains the models of a run from its learner, one for each step
 at which a measure is due, and stores the tables.

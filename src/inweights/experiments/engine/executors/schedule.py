@@ -10,7 +10,7 @@ attempt ended:
   from its checkpoint.
 - killed three times at the same step: the runs of the task are divided into two tasks.
   A task with a single run fails.
-- out of memory: the same as if killed three times.
+- out of memory: treated in the same way as three kills at the same step.
 - failed: the task is recorded as failed and not tried again; the other tasks continue.
 - failed to write: all work stops, since no other result could be stored either.
 """
@@ -273,7 +273,7 @@ class Schedule:
         if end.how == "killed":
             text = f"{ATTEMPTS} processes that worked on it {end.message}"
             end = End("killed", message=text)
-        _LOG.error("%s: set aside: %s", task.title, end.message)
+        _LOG.error("%s: failed and will not be tried again: %s", task.title, end.message)
         self.left -= 1
         self.failures.append(Failure(task, end))
         if self._on_failure:

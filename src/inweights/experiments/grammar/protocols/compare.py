@@ -1,9 +1,9 @@
 """Compare every setting of a recipe with the statements of its paper.
 
 :func:`compare` takes, at one scale, every setting of the world, model, learner and
-measures of every trial, and of every computation. It returns for each setting whether
-its value agrees with the paper or with the paper's code, is only a smaller size, or is
-our own choice, and the reason for our choice.
+measures of every trial, and of every computation. For each setting, it returns whether
+the value agrees with the paper or with the paper's code, is only a smaller size, or is
+our own choice, together with the reason for that choice.
 """
 
 from collections.abc import Iterable, Sequence

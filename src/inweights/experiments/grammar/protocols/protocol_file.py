@@ -46,12 +46,12 @@ class PaperSetting(Config):
     describes what the text states.
 
     Attributes:
-        paper: Value in the text. If it is a list, any of its values is meant; for a
-            setting that is itself a list, the whole list.
+        paper: Value in the text. If it is a list, each of its items is an allowed value;
+            for a setting that is itself a list, the whole list is the value.
         place: Section, table or figure in which the text states ``paper`` or ``every``;
             empty without these.
-        every: Whether the statement holds for every value of the setting, like a
-            theorem for every size; by default false.
+        every: Whether the statement holds for every value of the setting, as for a
+            theorem that holds for every size; by default false.
         lost: Place of the statement in the text, if the value is missing in our copy of
             the text; otherwise empty.
         unstated: Whether the text states no value; by default false.
@@ -187,7 +187,7 @@ def read_protocol(path: Path) -> PaperProtocol:
 
 
 def absent() -> Mapping[str, Any]:
-    """Return the values that make settings ineffective, by pattern of the setting's path.
+    """Return the values at which settings have no effect, by pattern of the setting's path.
 
     They are used for settings that a paper does not mention. For example, a paper that
     does not mention dropout is assumed to use none.

@@ -116,8 +116,8 @@ def _parts(
 def _changed(part: Any, changes: Sequence[Change]) -> Any:
     """Return a part with several changes, made one by one or, if that fails, all at once.
 
-    A new value may be invalid together with the old value of another setting that
-    changes too.
+    A new value may be invalid in combination with the old value of another setting that
+    is also changed.
     """
     made = part
     try:
@@ -140,8 +140,9 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
     Args:
         over: Either values by path, which are combined in all ways: for each path, a
             list of values, or a mapping from names to values. A key ``"a, b"`` or
-            ``("a", "b")`` names paths that vary jointly, over a list of tuples. Or a
-            list of points, each a mapping from the same paths to one value each.
+            ``("a", "b")`` names paths that vary jointly, over a list of tuples.
+            Alternatively, a list of points. Each point is a mapping from paths to one
+            value each, and all points have the same paths.
         whole: The parts of the varied trial, by name (``world``, ``model``,
             ``learner``). They are used to distinguish nested tables in ``over`` from
             mappings of names to values. ``None`` if the paths are arguments of a

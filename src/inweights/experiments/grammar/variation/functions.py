@@ -30,11 +30,11 @@ def computations_of(
     """Return one computation for each condition of a function ``function(seed, **settings)``.
 
     Args:
-        function: A named Python function that returns one number, Boolean or text, one
+        function: A named Python function that returns one number, Boolean or string, one
             row (a mapping), several rows (a list of mappings, or a mapping whose values
             are lists, one for each column), or a polars frame.
-        points: The conditions, as :func:`~.axes.points_of` returns them: each is a list
-            of triples, the name of an argument, its value, and its label in the tables.
+        points: The conditions, as :func:`~.axes.points_of` returns them. Each is a list
+            of triples of an argument's name, its value and its label in the tables.
         replicated: Whether the function takes a list of all seeds as ``seeds`` and
             returns a column ``seed``. By default it takes one ``seed`` per call.
 
@@ -73,7 +73,7 @@ def rows_of(
     Errors that the function itself raises propagate.
 
     Args:
-        function: A named Python function that returns one number, Boolean or text, one
+        function: A named Python function that returns one number, Boolean or string, one
             row (a mapping), several rows (a list of mappings, or a mapping whose values
             are lists, one for each column), or a polars frame.
         settings: Keyword arguments of the function besides ``seed``.
@@ -81,7 +81,7 @@ def rows_of(
 
     Returns:
         The rows as a table, without columns for settings and seed, which are added
-        later. A single number, Boolean or text becomes one row with the column
+        later. A single number, Boolean or string becomes one row with the column
         ``result``.
 
     Raises:
@@ -138,7 +138,7 @@ def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.Data
     if held := [column for column, kind in table.schema.items() if kind == pl.Object]:
         kind = type(table[held[0]][0]).__name__
         raise DataError(
-            f"{name} returned in '{held[0]}' an object of type {kind}, which is not "
+            f"{name} returned an object of type {kind} in '{held[0]}', which is not "
             "allowed; return numbers, strings, or lists of them"
         )
     if taken := sorted(ours & {*table.columns}):

@@ -99,7 +99,7 @@ def _fit(labels: Sequence[Value]) -> bool:
 
 
 def _fits(label: Value) -> bool:
-    """Return whether a column can contain a label: no large integer and no invalid text."""
+    """Return whether a column can contain a label: not a large integer or invalid UTF-8."""
     if isinstance(label, str):
         return _is_text(label)
     return isinstance(label, float) or abs(label) < _LARGEST

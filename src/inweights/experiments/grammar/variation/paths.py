@@ -121,8 +121,8 @@ def walk(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
 
     Yields:
         Pairs of a path, such as ``phases.0.steps``, and the value at that path, which
-        may itself be a mapping or list. A path precedes the paths below it. Nothing for
-        a plain ``value``.
+        may itself be a mapping or list. A path precedes the paths below it. For a plain
+        ``value``, nothing is yielded.
     """
     items: Any = value.items() if isinstance(value, Mapping) else ()
     for key, inner in enumerate(value) if isinstance(value, list | tuple) else items:
