@@ -118,13 +118,13 @@ def test_what_the_board_costs(runs, capsys, monkeypatch) -> None:
     again = Timing(version=2, minutes=9.0, pace=30.0, shared=3.0)
     monkeypatch.setitem(timings(), "identity-bridge/fig3", again)
     assert (
-        "3 min of it are trainings that an earlier recipe also has"
+        "3 min of it are for training runs that an earlier recipe also has"
         not in call(capsys, *words)[1]
     ), "there is a finished run"
     monkeypatch.setattr("inweights.actions.making.find", lambda *_, **__: None)
     assert json.loads(call(capsys, *words, "--json")[1])["shared"] >= 3.0
     assert (
-        "of it are trainings that an earlier recipe also has" in call(capsys, *words)[1]
+        "of it are for training runs that an earlier recipe also has" in call(capsys, *words)[1]
     )
     assert call(capsys, *words, "--scale", "smoke")[0] == 2
 
@@ -270,7 +270,7 @@ def test_audit_speaks_to_people_and_programs(capsys) -> None:
     assert code == 0
     assert "90 facts" in out
     assert "55 of 55 bridges have no identity statement" in out
-    assert "composition: of 70 0 follow" in out
+    assert "composition (70 queries): 0 follow" in out
     _, text, _ = call(capsys, "audit", "@people", "--no-forecast", "--json")
     made = json.loads(text)
     assert made["facts"] == 90

@@ -120,7 +120,7 @@ def test_the_command_prints_both_and_writes_the_page(
     ]
     code, out, _ = call(capsys, "predict", *words)
     assert code == 0
-    assert "Short trainings of 2 replicas" in out
+    assert "Short training runs of 2 replicas" in out
     text = page.read_text(encoding="utf-8")
     assert page.as_uri() in out.replace("\n", "")
     assert "<i>italy" not in text

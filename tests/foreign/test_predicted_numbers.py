@@ -180,7 +180,7 @@ def test_every_screen_counts_the_same_questions(
     assert _number(r"^(\d+) two-step questions", plain, re.MULTILINE) == str(count)
     forecast = told(capsys, *audit, "--page", str(tmp_path / "audit.html"))
     assert _number(r"of (\d+) two-step questions follow", forecast) == str(count)
-    assert _number(r"composition: of (\d+) ", forecast) == str(count)
+    assert _number(r"composition \((\d+) queries\)", forecast) == str(count)
     page = (tmp_path / "audit.html").read_text(encoding="utf-8")
     assert f"of {count} two-step questions follow" in page
     found = json.loads(told(capsys, *audit, "--no-forecast", "--json"))

@@ -123,7 +123,7 @@ def _in_words(
     if not relations or not answers:
         raise DataError(
             f"'{world.vocabulary.names[prompt[-1]]}' is not a relation of the world; a language "
-            "model is asked for a subject and its relations, as in 'ann works at'"
+            "model answers questions with a subject and relations, as in 'ann works at'"
         )
     names = [world.vocabulary.names[token] for token in answers]
     words = Wording()

@@ -64,11 +64,11 @@ def league(
         One row per ``model``, ``identity`` (whether identity facts are trained),
         ``trained`` (fraction of the two-hop facts that are trained) and ``hops``. The
         column ``hops`` names the evaluated statements: ``all`` two-hop queries;
-        ``composition`` (both hops occur in trained two-hop facts); ``first_unseen``,
-        ``second_unseen``, ``both_unseen`` (the first, second or both hops do not); or
-        ``facts``, the single facts of the role with the lowest accuracy. Further
-        columns: mean ``accuracy`` (0 to 1), number of ``seeds``, number of
-        ``parameters`` of one replica, ``operations`` (floating-point operations for one
+        ``composition``, those whose two hops both occur in trained two-hop facts;
+        ``first_unseen``, ``second_unseen``, ``both_unseen``, those whose first, second
+        or both hops do not; or ``facts``, the facts of the role with the lowest
+        accuracy. Further columns: mean ``accuracy`` (0 to 1), number of ``seeds``, number
+        of ``parameters`` of one replica, ``operations`` (floating-point operations for a
         prompt of three tokens), and ``own`` (true for ``model``, whose rows are first).
 
     Raises:

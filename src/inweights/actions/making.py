@@ -75,9 +75,9 @@ def run(
         recipe: Name of a recipe (its last part is enough if it is unique), or a user's
             own recipe.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
-        seeds: List of root seeds, or number of consecutive seeds, from the first seed of
-            the recipe's newest block in the ledger, if there is one and no setting is
-            changed, otherwise from the recipe's first seed. By default the number that
+        seeds: List of root seeds, or number of consecutive seeds. These begin with the
+            recipe's newest block in the ledger if there is one and no setting is
+            changed, otherwise with the recipe's first seed. By default the number that
             verdicts on all claims require, or the seeds that the recipe itself lists.
         overrides: Changed settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``; by
             default none.
@@ -110,8 +110,8 @@ def run(
             cannot be written.
         DataError: The ledger is damaged, a file that the settings name cannot be read,
             or a table lacks a column from which another table is derived.
-        InweightsError: All tasks that failed did so with the same class of error of this
-            library, which is then raised.
+        InweightsError: All failed tasks raised errors of the same class of this library;
+            an error of that class is then raised.
     """
     from inweights.experiments.engine.engine import execute
     from inweights.experiments.engine.execution import ExecutionOptions

@@ -57,8 +57,8 @@ def write_json(path: Path, value: Any) -> None:
         path: Path of the file. An existing file is replaced, and missing parent folders
             are created.
         value: A value that msgspec encodes, in which all keys of dictionaries are
-            strings. Keys are sorted, and the text is indented. NaN and infinite numbers become
-            ``null``.
+            strings. Keys are sorted, and the text is indented. NaN and infinite numbers
+            become ``null``.
 
     Raises:
         WriteError: The file cannot be written.

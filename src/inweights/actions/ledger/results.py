@@ -75,7 +75,7 @@ def state(
     Args:
         scale: Scale at which the claims are judged: ``smoke``, ``cpu`` or ``paper``.
         only: Part of the names of the recipes; by default all recipes.
-        anew: Reason for stating all claims again that have not been judged in their
+        anew: Reason for stating again all claims that have not been judged in their
             current version. By default (empty) only new and changed claims are stated.
         results: Folder of the results; by default :func:`results_root`.
         progress: Called with the number of recipes done, the total number, and the name

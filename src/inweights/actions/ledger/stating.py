@@ -117,8 +117,8 @@ def state(
         scale: Scale at which the claims are judged: ``smoke``, ``cpu`` or ``paper``.
         ledger: The ledger.
         date: Today's date, as ``2026-11-27``.
-        anew: Reason for stating every claim again, on one new block, that has not been
-            judged in its current version; it is intended for changes that affect the
+        anew: Reason for stating again, on one new block, every claim that has not been
+            judged in its current version. This is intended for changes that affect the
             whole library. The version is the same if score, target and rule are
             unchanged. By default only new and changed claims are stated.
 

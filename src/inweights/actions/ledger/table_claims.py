@@ -57,7 +57,7 @@ def add_seeds_until_decided(
     seeds: int = MIN_SEEDS,
     most: int = 512,
 ) -> tuple[pl.DataFrame, list[ClaimResult]]:
-    """Double the seeds of a sweep until each claim about its table is decided.
+    """Double the number of seeds of a sweep until each claim about its table is decided.
 
     A sweep stores its runs, so that only new seeds are computed. Each later analysis of
     the data has a wider interval, which limits the error probability of all analyses

@@ -1,7 +1,7 @@
 """Compare ways of teaching facts to a language model, with equal numbers of tokens.
 
 :class:`TrainingSettings` defines the comparison, :func:`training_recipe` returns its
-recipe, and :func:`teach_and_ask` applies one way with one seed.
+recipe, and :func:`teach_and_ask` teaches a model in one of these ways with one seed.
 """
 
 from inweights.actions.training.comparison import training_recipe

@@ -99,7 +99,7 @@ def compare_training(
     dry = compared.dry_run
     if dry or not done or how.fresh:
         with console.progress(quiet=json) as progress:
-            progress(0, 1, "measuring what it takes")
+            progress(0, 1, "measuring the cost")
             # Measuring changes the weights, so this model is not the one that is trained.
             model = settings.load(download=compared.download)
             found = sizes(settings, model)

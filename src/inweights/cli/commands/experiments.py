@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 ABOUT_DEMO = (
     "Small models are trained on a made-up world, with and without identities b → b,\n"
-    "and asked what they never saw. It takes about a minute on two cores, once."
+    "and evaluated on questions that they were not trained on. The first run takes\n"
+    "about a minute on two cores."
 )
 
 
@@ -200,7 +201,7 @@ def sweep(
     doing: base.Doing = base.Doing(),
     common: base.Common = base.Common(),
 ) -> int:
-    """Run the study in a TOML file, which varies a world, a model and a learner; writes a page.
+    """Run the study that a TOML file describes, and write a page.
 
     Args:
         file: A TOML file with [world], [model], [learner] and [over]; docs/sweep.md has

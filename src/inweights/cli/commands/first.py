@@ -76,7 +76,7 @@ def ask(
     changes: base.Changes = base.Changes(),
     common: base.Common = base.Common(),
 ) -> None:
-    """Ask a stored model one question: the first answers of each replica, with probabilities.
+    """Ask a stored model one question, and print the best answers of each replica.
 
     Args:
         model: A file that iw.save_model wrote; or a language model, as for finetune.

@@ -151,13 +151,13 @@ def _forecast(made: Audit) -> None:
     say("\n", ("Forecast", "bold"), f" ({worst.status}, gap {worst.gap:.1e})")
     for totals in made.forecast.summary(by=["role"]).iter_rows(named=True):
         if totals["asserted"] or totals["open"]:
-            told = f"{totals['asserted']} would be asserted, {totals['open']} not"
+            told = f"{totals['asserted']} would be asserted, {totals['open']} would not"
         else:
             told = (
                 f"{totals['follow']} follow, {totals['tied']} tie, {totals['fail']} fail (chance "
                 f"{totals['chance']:.2f}, {totals['right_answers']:.1f} right answers)"
             )
-        out.print(f"{totals['role']}: of {totals['queries']} {told}")
+        out.print(f"{totals['role']} ({totals['queries']} queries): {told}")
     fitted = pl.col("outlook").is_in(["likely", "open", "unlikely"])
     chained = made.forecast.probabilities.drop_nulls("GPT probability").filter(fitted)[
         "outlook"
@@ -167,14 +167,17 @@ def _forecast(made: Audit) -> None:
             f"{(chained == w).sum()} {w}" for w in ("likely", "open", "unlikely")
         )
         out.print(
-            f"answered by a GPT trained on them: of {len(chained)} questions of two facts or more "
+            f"answers of a GPT trained on them to {len(chained)} questions of two facts or more: "
             f"{counts}"
         )
     advice = made.forecast.advice
     net = len(advice.mended) - len(advice.broken) if advice else 0
     if advice and net > 0:
         given = plural(len(advice.identities), "bridge")
-        out.print(f"with identities of {given} a net {net} more of all kinds follow")
+        out.print(
+            f"with identities of {given}, {net} more questions follow (those that no longer "
+            "follow are subtracted)"
+        )
     say((trust(made.forecast), "dim"))
     if more := propose_training(made.forecast):
         say((more, "yellow"))

@@ -106,7 +106,7 @@ def _listed(made: Augmented) -> None:
     out.print(f"each fact is stated by itself {often} times per pass")
     kept, given = made.rewritten
     if given:
-        out.print(f"of {given:,} facts rewritten by a model {kept:,} passed the check")
+        out.print(f"{kept:,} of {given:,} facts rewritten by a model passed the check")
 
 
 def _questions(made: Augmented) -> None:
@@ -114,7 +114,7 @@ def _questions(made: Augmented) -> None:
     if made.chains > asked:
         itself = made.facts.filter(pl.col("subject") == pl.col("object")).height
         why = " (none through a fact of an entity about itself)" if itself else ""
-        out.print(f"of {made.chains:,} two-step questions {asked:,} are evaluated{why}")
+        out.print(f"{asked:,} of {made.chains:,} two-step questions are evaluated{why}")
     told = made.questions.filter(pl.col("told").list.len() > 0).height
     if made.doubtful:
         out.print(

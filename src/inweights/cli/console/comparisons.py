@@ -169,8 +169,9 @@ def standings(
         )
     out.print(listed)
     said = (
-        "accuracy on two-hop questions by the share of two-hop facts trained; + and identities; "
-        f"new: both hops in none of the {shares[-1]:.0%}, no identities"
+        "percentages: accuracy on two-hop questions, by the share of two-hop facts that are "
+        "trained (+: identities are trained, too); new: accuracy on questions whose two hops "
+        f"occur in none of these facts, at {shares[-1]:.0%} without identities"
     )
     say((said, "dim"))
     if outcome is not None:

@@ -75,7 +75,7 @@ def build_content(
     Returns:
         A dictionary with these keys: ``graphs``, a list with nodes, edges and layout of
         each graph that has animations; ``architectures``, a list of names; ``films``,
-        the frames of each animation, by the text ``I/J``, where ``I`` and ``J`` are the
+        the frames of each animation, by the string ``I/J``, where ``I`` and ``J`` are the
         indices of graph and architecture in these lists; ``palettes``, lists of colours
         by name; ``speed``, in frames per second; and ``start``, the indices of the
         graph and the architecture that are shown first (the first graph with its last

@@ -72,7 +72,7 @@ def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
         ['Clipping: at 1 (B.2); here: none.']
     """
     return [
-        f"{name[:1].upper()}{name[1:]}: {one.text}; here: {one.ours or 'not said'}."
+        f"{name[:1].upper()}{name[1:]}: {one.text}; here: {one.ours or 'not stated'}."
         for name, one in statements.items()
     ]
 

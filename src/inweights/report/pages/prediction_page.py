@@ -82,8 +82,8 @@ def _headline(rows: pl.DataFrame) -> str:
     text = f"{counts.get('follows', 0):,} of {plural(asked, 'question')} follow"
     if looks.keys() & {"likely", "open", "unlikely"}:
         text += (
-            f"; of a GPT {looks.get('likely', 0):,} are likely, {looks.get('open', 0):,} open, "
-            f"{looks.get('unlikely', 0):,} unlikely"
+            f"; for a GPT, {looks.get('likely', 0):,} are likely, {looks.get('open', 0):,} open "
+            f"and {looks.get('unlikely', 0):,} unlikely"
         )
     if counts.get("asserted"):
         text += f"; the model will assert {plural(counts['asserted'], 'unstated fact')}"
@@ -104,9 +104,9 @@ def _counts(made: Prediction) -> list[tuple[str, str]]:
 
 def _explain(made: Prediction, trained: str) -> Iterable[str]:
     yield (
-        "What a model without attention, trained on these facts only, will answer: computed "
-        "from the facts alone. Assertions are neither stated nor implied by the facts, but the "
-        "model will make them. The facts have a margin of 1."
+        "These are the answers that a model without attention, trained only on these facts, will "
+        "give, computed from the facts alone. Assertions are neither stated nor implied by the "
+        "facts, but the model will make them. The facts have a margin of 1."
     )
     yield made.why
     yield f"{trust(made)}."

@@ -204,12 +204,12 @@ def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
             without.append(tag("li", tag("code", escape(name)), ": ", said))
     if without:
         none = tag(
-            "p", "No control was run beside these; what chance gives:", class_="note"
+            "p", "Run without controls. Values expected by chance:", class_="note"
         )
         parts.append(disclosure("Without a control", none, tag("ul", *without)))
     if not parts:
         return ""
-    about = "Value less that of the same trial under the control: median over seeds, 95% interval."
+    about = "Value minus the value of the same trial under the control (median, 95% interval)."
     note = (
         tag("p", escape(about), class_="note") if len(parts) > 1 or not without else ""
     )

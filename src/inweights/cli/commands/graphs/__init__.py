@@ -62,7 +62,7 @@ class Paths:
         return words
 
     def check(self) -> bool:
-        """Return whether paths are given, and check that ``--held-out`` has ``--paths``.
+        """Return whether paths are given, and check that ``--held-out`` is not given alone.
 
         Returns:
             True if training paths are given.
@@ -85,13 +85,13 @@ def atlas(
     layout: layouts.Layout = layouts.Layout(),
     common: base.Common = base.Common(),
 ) -> int:
-    """Show how models store graphs: writes an interactive 3-D page, and a verdict.
+    """Show how models store graphs, on an interactive 3-D page with a verdict.
 
     Trains five architectures on the edges and compares their embeddings with the graph.
     This is the recipe beyond/real-graphs for other graphs.
 
-    With --embedding or --model nothing is trained: the page shows existing vectors,
-    with measures compared with those of shuffled names.
+    With --embedding or --model nothing is trained. The page shows existing vectors, and
+    compares their measures with those under shuffled names.
 
     With --paths a transformer is trained on edges and paths of a path-star and
     evaluated on held-out paths. This is the recipe geometric-memory/fig3 with its

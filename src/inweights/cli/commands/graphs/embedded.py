@@ -202,13 +202,13 @@ def _summary(label: str, prompt: str | None, layers: int, kind: str) -> str:
     how = "Nothing was trained; rows were matched to nodes by name."
     if kind == "layer":
         how = (
-            f"Hidden states of {label} at the last token of '{prompt or NAMED}', less their mean "
+            f"Hidden states of {label} at the last token of '{prompt or NAMED}', minus their mean "
             "over the nodes; layer 0 is the table of tokens."
         )
-    best = "" if layers == 1 else f", for the best {kind} of {layers}, whichever it is"
+    best = f", corrected for choosing the best {kind} of {layers}" * (layers > 1)
     return (
-        f"{how} null: the same vectors under shuffled names, {_DRAWS} times, 95% of them; p: share "
-        f"of all that are at least as much like the graph{best}."
+        f"{how} null: central 95% of the values for {_DRAWS} shufflings of the names; p: share of "
+        f"all arrangements of the names that fit the graph at least as well{best}."
     )
 
 

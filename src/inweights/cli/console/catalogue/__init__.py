@@ -230,7 +230,7 @@ def costs(found: Sequence[Cost], *, json: bool) -> None:
     )
     if shared:
         out.print(
-            f"{roughly(60 * shared)} of it are trainings that an earlier recipe also has: "
+            f"{roughly(60 * shared)} of it are for training runs that an earlier recipe also has: "
             "'run --keep-models' stores their weights, and the later recipe only measures them"
         )
 

@@ -118,8 +118,8 @@ def _write_page(
     told = ""
     if trained is not None:
         told = (
-            f"{_memory(trained)} Columns with their names: the most frequent answer, and the "
-            "share of right answers, or for unstated queries the share of that answer."
+            f"{_memory(trained)} The columns named after the models contain the most frequent "
+            "answer and the share of right answers (for unstated queries, of that answer)."
         )
     content = build_forecast_page(made, name, queries=queries, trained=told)
     write_page(content, page)
@@ -147,8 +147,8 @@ def _memory(trained: TrainedForecast) -> str:
         f"{share:.2f} by {model}" for model, share in trained.memorised.items()
     )
     return (
-        f"Short trainings of {plural(trained.replicas, 'replica')}, {trained.seconds:.0f} s: "
-        f"facts known {known}."
+        f"Short training runs of {plural(trained.replicas, 'replica')}, {trained.seconds:.0f} s: "
+        f"share of facts known {known}."
     )
 
 
@@ -222,7 +222,7 @@ def _advice(made: Prediction, advice: Advice) -> None:
     where = f" in {advice.parts} separate parts" if advice.parts > 1 else ""
     out.print(
         f"then {len(advice.mended)} more of all {plural(asked, 'query', 'queries')} with an answer "
-        f"follow{lost}, and all facts are stored as now ({advice.status}, gap {advice.gap:.1e}; "
+        f"follow{lost}, and all facts are stored as before ({advice.status}, gap {advice.gap:.1e}; "
         f"{plural(advice.solutions, 'program')} solved{where})"
     )
     if advice.why:
@@ -243,6 +243,6 @@ def _remedy(remedy: Remedy) -> None:
     )
     say((remedy.kind, "bold"), f" against {remedy.against}: {told}{more}")
     out.print(
-        f"then {remedy.flipped} of the other {remedy.of} cases of this change{lost} "
+        f"then {remedy.flipped} of the other {remedy.of} such cases change{lost} "
         f"({remedy.status})"
     )

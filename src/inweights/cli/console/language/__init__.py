@@ -96,8 +96,8 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
         say(
             "\n",
             ("Compositionality gap", "bold"),
-            f" {known}: among chains with both hops right ({gap['both']:.0%} of them), the "
-            "share not answered directly",
+            f" {known}: of the chains with both hops right ({gap['both']:.0%} of all chains), "
+            "the share whose two-hop question is not answered correctly",
         )
     sets = made.get("sets")
     if sets is not None:
