@@ -95,7 +95,7 @@ def script(folder: str, file: str) -> None:
     """Run a script of Python in a folder, where a warning is an error."""
     warnings.simplefilter("error")
     # Few seeds and steps: what a study then says of itself is no fault of the script.
-    for said in ("Composition varies by seed", "Facts are not known"):
+    for said in ("Accuracy on compositions varies", "Facts are not known"):
         warnings.filterwarnings("ignore", said)
     os.chdir(folder)
     runpy.run_path(file, run_name="__main__")

@@ -42,7 +42,7 @@ def test_seeds_that_disagree_and_how_many_would_do() -> None:
     composed = [0.0, 1.0, 0.0, 1.0]
     (text,) = cautions([], {"accuracy": table(1.0, composed)})
     assert "standard deviation up to 0.58" in text
-    assert "4 seeds cannot separate conditions; about 65 would" in text
+    assert "4 seeds are too few to compare conditions; about 65 would" in text
     assert cautions([], {"accuracy": table(1.0, composed * 17)}) == []
 
 
@@ -127,7 +127,7 @@ def test_chains_of_own_facts_that_nothing_asks(tmp_path) -> None:
     trial = Trial(labels={}, world=world, model=MODEL, learner=learners.two_hop(32))
     (text,) = cautions([trial, trial], {})
     assert (
-        "its chains of three facts, and other kinds, are left out. questions='all'"
+        "other kinds of questions are left out; questions='all'"
         in text
     )
     every = replace(trial, world=iw.Facts(str(path), questions="all"))

@@ -98,7 +98,7 @@ def _figure(table: str, words: Mapping[str, Any]) -> Figure:
 
 
 def _plan(settings: TrainingSettings, sizes: Mapping[str, Size]) -> Plan:
-    """Return a plan with one task per way, with several seeds if the way is random."""
+    """Return a plan with one task per way, with several seeds if the way depends on random numbers."""
     check_extra("hf", "a language model")
     if "retrieval" in settings.ways:
         check_extra("retrieval", "the way 'retrieval'")
@@ -217,8 +217,9 @@ def _cautions(
         now = value[way, "language", "perplexity"]
         if known < _KNOWN:
             found.append(
-                f"With '{way}' {known:.0%} of the facts are known. Its other numbers show only the "
-                f"effect of {settings.tuning.epochs} epochs (--set tuning.epochs=N)."
+                f"With '{way}', only {known:.0%} of the facts are known. Its other numbers "
+                f"therefore show only the effect of {settings.tuning.epochs} epochs "
+                "(--set tuning.epochs=N)."
             )
         if now >= _GROWN * before:
             found.append(

@@ -135,7 +135,7 @@ def _asked(mixture: pl.DataFrame, entities: pl.DataFrame, most: int) -> pl.DataF
 
 
 def _in_new_words(facts: Knowledge, words: Wording) -> Iterator[language.Question]:
-    """Yield facts as questions in a wording that no way uses, in random order."""
+    """Yield facts as questions in a wording that no way of teaching uses, in random order."""
     triples = list(map(facts.names, range(len(facts))))
     objects: dict[str, set[str]] = {relation: set() for relation in facts.relations}
     for _, relation, thing in triples:

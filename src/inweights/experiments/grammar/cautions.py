@@ -112,9 +112,9 @@ def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
     needed = math.ceil(2 * (1.96 * deviation / WANTED) ** 2)
     if needed > seeds:
         found.append(
-            f"Composition varies by seed (standard deviation up to {deviation:.2f} in "
-            f"{_conditions(wide, labels)}): {seeds} seeds cannot separate conditions; about "
-            f"{needed} would measure a difference to within {WANTED:g}."
+            f"Accuracy on compositions varies between seeds (standard deviation up to "
+            f"{deviation:.2f} in {_conditions(wide, labels)}): {seeds} seeds are too few to "
+            f"compare conditions; about {needed} would measure a difference to within {WANTED:g}."
         )
     return found
 
@@ -155,8 +155,8 @@ def _of_facts(trials: Sequence[Trial]) -> list[str]:
     own = [trial.world for trial in trials if isinstance(trial.world, Triples)]
     worlds = {world.path: world for world in own if world.kinds == ("composition",)}
     return [
-        f"The queries about {path} are compositions of two facts; its chains of three facts, "
-        "and other kinds, are left out. questions='all' includes them."
+        f"The queries about {path} are compositions of two facts. Its chains of three facts "
+        "and other kinds of questions are left out; questions='all' includes them."
         for path, world in worlds.items()
         if structs.replace(world, questions="chain").build().queries
     ]
