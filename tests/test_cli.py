@@ -124,7 +124,8 @@ def test_what_the_board_costs(runs, capsys, monkeypatch) -> None:
     monkeypatch.setattr("inweights.actions.making.find", lambda *_, **__: None)
     assert json.loads(call(capsys, *words, "--json")[1])["shared"] >= 3.0
     assert (
-        "of it are for training runs that an earlier recipe also has" in call(capsys, *words)[1]
+        "of it are for training runs that an earlier recipe also has"
+        in call(capsys, *words)[1]
     )
     assert call(capsys, *words, "--scale", "smoke")[0] == 2
 

@@ -126,10 +126,7 @@ def test_chains_of_own_facts_that_nothing_asks(tmp_path) -> None:
     assert "composition; questions='all' adds chain" in str(world.build())
     trial = Trial(labels={}, world=world, model=MODEL, learner=learners.two_hop(32))
     (text,) = cautions([trial, trial], {})
-    assert (
-        "other kinds of questions are left out; questions='all'"
-        in text
-    )
+    assert "other kinds of questions are left out; questions='all'" in text
     every = replace(trial, world=iw.Facts(str(path), questions="all"))
     assert cautions([every], {}) == []
     path.write_text("ann,mother,beth\nbeth,born in,rome\n")

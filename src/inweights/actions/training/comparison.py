@@ -98,7 +98,7 @@ def _figure(table: str, words: Mapping[str, Any]) -> Figure:
 
 
 def _plan(settings: TrainingSettings, sizes: Mapping[str, Size]) -> Plan:
-    """Return a plan with one task per way, with several seeds if the way depends on random numbers."""
+    """Return a plan with one task per way, with several seeds if it depends on random numbers."""
     check_extra("hf", "a language model")
     if "retrieval" in settings.ways:
         check_extra("retrieval", "the way 'retrieval'")

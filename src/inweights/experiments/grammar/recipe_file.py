@@ -129,7 +129,10 @@ def _check_names(
                 f"{path.name}: claim '{id_}' has no score in the recipe's code"
             )
     check_names(
-        "claim", scores, said, hint=f"It has a score, but {path.name} does not state it."
+        "claim",
+        scores,
+        said,
+        hint=f"It has a score, but {path.name} does not state it.",
     )
     check_names("note", file.notes, notes, hint=f"{path.name}.")
     fields = kind.__struct_fields__

@@ -273,7 +273,7 @@ class Schedule:
         if end.how == "killed":
             text = f"{ATTEMPTS} processes that worked on it {end.message}"
             end = End("killed", message=text)
-        _LOG.error("%s: failed and will not be tried again: %s", task.title, end.message)
+        _LOG.error("%s: failed: %s", task.title, end.message)
         self.left -= 1
         self.failures.append(Failure(task, end))
         if self._on_failure:
