@@ -137,7 +137,7 @@ def test_a_replicated_function_takes_the_seeds_that_are_missing(tmp_path: Path) 
             lambda seed: {"a": object()},
             {},
             DataError,
-            "returned in 'a' an object of type object, which is not allowed",
+            "returned an object of type object in 'a', which is not allowed",
         ),
         (
             lambda seeds: {"a": 1},

@@ -39,7 +39,7 @@ def test_more_seeds_settle_what_is_undecided(tmp_path) -> None:
     # times.
     assert done.left == ("mine/coin/edge",)
     assert done.seeds == 256
-    assert "256 seeds are the most" in done.why
+    assert "no more than 256 seeds" in done.why
 
 
 def test_a_budget_is_kept(tmp_path) -> None:
