@@ -288,7 +288,7 @@ def test_cautions_name_what_was_not_learnt_and_what_was_lost(facts: Path) -> Non
     recipe = training_recipe("training/facts", own)
     assert recipe.cautions
     first, second = recipe.cautions(own, {"measured": table})
-    assert "'entities' 60% of the facts" in first
+    assert "'entities', only 60% of the facts" in first
     assert (
         "'mixture' damaged earlier knowledge: perplexity of plain text rose from 20.0"
         in second
