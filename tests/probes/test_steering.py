@@ -204,7 +204,7 @@ def test_what_cannot_be_steered_is_named() -> None:
         (
             {"add": [1.0, 2.0]},
             DataError,
-            "must have 24 numbers, .* got 2",
+            "must have 24 entries, .* got 2",
         ),
         ({"add": torch.zeros(2, 24)}, DataError, r"\[R, D\] with R = 1, got \[2, 24\]"),
         ({"scale": 2.0, "position": "r9"}, DataError, "unknown token 'r9'"),
@@ -219,7 +219,7 @@ def test_what_cannot_be_steered_is_named() -> None:
             DataError,
             "the position 'r1' exactly once, got 2",
         ),
-        ({"add": ("a1", "a2", "a3")}, DataError, "must have two prompts, .* got 3"),
+        ({"add": ("a1", "a2", "a3")}, DataError, "must contain two prompts, .* got 3"),
         ({"scale": 2.0, "parts": ["fact"]}, ConfigError, "unknown part 'fact'"),
     ]
     for given, error, message in cases:
@@ -299,7 +299,7 @@ def test_a_head_takes_the_state_of_another_prompt_and_has_a_control() -> None:
     ):
         pass
     with (
-        pytest.raises(DataError, match=r"'block\.0\.head\.1' must have 4 numbers"),
+        pytest.raises(DataError, match=r"'block\.0\.head\.1' must have 4 entries"),
         iw.steered(model, WORLD, at="block.0.head.1", add=vector(16)),
     ):
         model(PROMPTS)

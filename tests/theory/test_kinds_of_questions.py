@@ -177,7 +177,9 @@ def test_phrased_identities_are_forecast_by_the_soft_program() -> None:
     assert (solve(made).margins(made.queries) < 0).all()
     forecast = predict(made, advise=False)
     assert "several tokens" in forecast.why
-    assert "does not apply to effects of identities with longer prompts" in trust(forecast)
+    assert "does not apply to effects of identities with longer prompts" in trust(
+        forecast
+    )
     assert set(forecast.queries["verdict"]) == {"follows"}
     assert not predict(Reversal(n=10, told=5).build(), advise=False).why
 

@@ -253,7 +253,7 @@ def test_what_cannot_be_asked() -> None:
     solution = solve(TwoHop(n=3).build())
     with pytest.raises(ConfigError, match="above 0"):
         margin_bounds(solution, accuracy=0.0)
-    with pytest.raises(ConfigError, match="no query 3; queries are 0 to 2"):
+    with pytest.raises(ConfigError, match="no query 3; indices are from 0 to 2"):
         margin_bounds(solution, queries=[3])
     c = np.zeros(solution.program.shape)
     with pytest.raises(ConfigError, match="invalid multipliers"):
