@@ -156,5 +156,5 @@ def test_what_does_not_fit_is_refused() -> None:
         resemblance(model, world, prompt="premises")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="did you mean 'value'"):
         resemblance(model, world, layers=["values"])
-    with pytest.raises(DataError, match=r"needs conclusions.*queries composition"):
+    with pytest.raises(DataError, match=r"needs conclusions.*query roles composition"):
         entity_pairs(TwoHop(n=3).build())
