@@ -225,13 +225,13 @@ def test_a_role_of_ones_own_is_in_no_group(tmp_path) -> None:
     ("changed", "said"),
     [
         ({"facts": 3}, "question 1 .*facts a list of numbers, got .*'facts': 3"),
-        ({"candidates": "Italy, Peru"}, "candidates a list of texts, .*'Italy, Peru'"),
-        ({"candidates": None}, "candidates a list of texts, .*'candidates': None"),
+        ({"candidates": "Italy, Peru"}, "candidates a list of strings, .*'Italy, Peru'"),
+        ({"candidates": None}, "candidates a list of strings, .*'candidates': None"),
         (
             {"answer": 1984, "candidates": [1984, 1990]},
-            "answer must be text, .*'answer': 1984",
+            "answer must be strings, .*'answer': 1984",
         ),
-        ({"prompt": None}, "role, prompt and answer must be text"),
+        ({"prompt": None}, "role, prompt and answer must be strings"),
         ({"answer": "Rome"}, "the answer 'Rome' is not among its candidates"),
     ],
 )
@@ -246,6 +246,6 @@ def test_a_file_without_answers_is_no_file_of_questions(tmp_path) -> None:
     file = tmp_path / "train.jsonl"
     file.write_text('{"role": "fact", "prompt": "Rome is in", "completion": " Italy."}')
     with pytest.raises(
-        DataError, match="'answer' is missing, there are role, prompt, completion"
+        DataError, match="'answer' is missing from role, prompt, completion"
     ):
         read_exam(file)

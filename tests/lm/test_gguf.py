@@ -182,7 +182,7 @@ def test_what_follows_other_rules_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.gguf"
     lm = model("llama")
     for other, message in (
-        (model("qwen2", use_sliding_window=True), "attention to a window"),
+        (model("qwen2", use_sliding_window=True), "sliding-window attention"),
         (model("llama", attention_bias=True), "biases in attention"),
         (
             model(
@@ -198,7 +198,7 @@ def test_what_follows_other_rules_is_refused(tmp_path: Path) -> None:
         (model("llama", hidden_act="relu"), "the activation 'relu'"),
         (
             model("gpt2", scale_attn_by_inverse_layer_idx=True),
-            "attention scaled by layer",
+            "attention scores scaled by layer index",
         ),
         (model("mistral"), "type 'mistral' .* only llama, qwen2, qwen3, gpt2; for"),
         (load_model("@tiny"), "no merges, only single bytes"),

@@ -97,7 +97,7 @@ def test_a_model_whose_layers_mix_examples_is_found_by_trial(lm) -> None:
 
     with warnings.catch_warnings():
         hook = attention.register_forward_hook(blur)
-        assert "depend on the example before" in why_padded(lm, rows)
+        assert "depend on the preceding example" in why_padded(lm, rows)
         hook.remove()
     assert why_padded(lm, rows) == ""
 

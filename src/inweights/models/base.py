@@ -3,8 +3,8 @@
 A model reads packed token ids and returns logits over its candidates. Its hidden states
 can be read (:meth:`Model.hidden`), decoded (:meth:`Model.logit_lens`) and replaced
 (:meth:`Model.hooks`). Training changes its parameters, and probes measure it. Shapes:
-``R`` replicas, ``B`` sequences, ``T`` positions, ``S`` packed tokens, ``n`` of them,
-``D`` width, ``V`` tokens, ``K`` candidates, ``H`` heads.
+``R`` replicas, ``B`` sequences, ``T`` positions, ``S`` packed tokens, ``n`` selected
+tokens, ``D`` width, ``V`` tokens, ``K`` candidates, ``H`` heads.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Model(ReadableStates):
         candidates: Token id of every logit column, ``[K]``.
         column: Index of the logit column of every token, ``[V]``; -1 for a token
             without a logit.
-        context: Number of positions with position embeddings; ``None`` without any.
+        context: Number of position embeddings; ``None`` if the model has none.
 
     Raises:
         ConfigError: The number of replicas or tokens is below 1, or a candidate is not

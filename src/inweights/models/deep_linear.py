@@ -1,10 +1,10 @@
 """Deep linear networks, trained layer by layer (Feature Resemblance §7, appendices C and M).
 
-``F = A W_L ⋯ W_1 x`` with square layers and a readout ``A``. Equation 7 is missing in
-the text of the paper at hand. The readout is our interpretation of how ``D``
-coordinates become labels; with ``readout = False`` the first ``K`` coordinates of the
-deepest layer are the logits. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width,
-``V`` tokens, ``K`` candidates.
+``F = A W_L ⋯ W_1 x`` with square layers and a readout ``A``. Equation 7 is missing from
+the text of our copy of the paper. The readout is our interpretation of how ``D``
+coordinates are mapped to labels; with ``readout = False``, the first ``K`` coordinates
+of the deepest layer are the logits. Shapes: ``R`` replicas, ``S`` packed tokens, ``D``
+width, ``V`` tokens, ``K`` candidates.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
         answers before and after a fine-tuning, only those after it are read.
 
     Raises:
-        DataError: There is no such file, it has neither format or contains no answers,
-            or it lacks the metric.
+        DataError: There is no such file, its format is neither of the two, or it
+            contains no answers or lacks the metric.
     """
     place = Path(path)
     if place.is_dir():
@@ -101,10 +101,11 @@ def compare_answers(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         One row per role, and one for all questions if there are several roles. Columns:
         ``role`` (``all`` for all questions); ``questions``, their number; ``before``
         and ``after``, the shares of right answers; ``difference``, after minus before,
-        with its 95% interval from ``low`` to ``high``; ``gained`` and ``lost``, the
-        numbers of questions that only the second model answers right, and that only the
-        first does; and ``p``, the p value of McNemar's exact test. See
-        :class:`~inweights.lm.Paired`, also for values that are neither 0 nor 1.
+        with its 95% interval from ``low`` to ``high``; ``gained``, the number of
+        questions that only the second model answers correctly; ``lost``, the number
+        that only the first model answers correctly; and ``p``, the p value of McNemar's
+        exact test. See :class:`~inweights.lm.Paired`, which also explains values that
+        are neither 0 nor 1.
 
     Raises:
         DataError: The tables have different questions.
@@ -170,7 +171,7 @@ def _task(file: Path) -> str:
 
 
 def _of_lm_eval(file: Path, metric: str) -> Iterator[tuple[str, str, str, float]]:
-    """Yield one row per logged question; if a task has several filters, each is a role."""
+    """Yield one row per logged question; each filter of a task with several becomes a role."""
     task = _task(file)
     lines = [line for line in _read(file).splitlines() if line.strip()]
     samples = [_decoded(line, file) for line in lines]

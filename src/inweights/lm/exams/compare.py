@@ -51,8 +51,8 @@ class Paired:
     Attributes:
         mean: Mean difference, after minus before.
         low: Lower end of the 95% confidence interval of :attr:`mean`. For yes-or-no
-            values this is Tango's interval of a paired difference (1998), for numbers
-            Student's t interval over questions.
+            values, this is Tango's interval for a paired difference (1998); for
+            numbers, it is Student's t interval over questions.
         high: Upper end of this interval.
         gained: Number of questions that became right (yes-or-no values), or whose
             number increased.
@@ -151,8 +151,8 @@ def whole_chains(table: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         One row per chain: ``chain``, its id; ``composition``, ``first_hop`` and
-        ``second_hop``, whether each was answered right. There are no rows if there is
-        no such chain.
+        ``second_hop``, whether each was answered correctly. There are no rows if there
+        is no such chain.
     """
     wide = (
         table.filter(pl.col("role").is_in(_CHAIN))
@@ -174,9 +174,9 @@ def compositionality(table: pl.DataFrame) -> dict[str, float]:
 
     Returns:
         Six numbers by name: ``first_hop`` and ``second_hop``, the accuracy on single
-        hops; ``both``, the share of chains whose hops are both answered right;
+        hops; ``both``, the share of chains of which both hops are answered correctly;
         ``composition``, the accuracy on compositions; ``known``, the accuracy on
-        compositions whose hops are both answered right (NaN if there are no such
+        compositions whose hops are both answered correctly (NaN if there are no such
         compositions); and ``gap``, which is ``1 - known``.
 
     Raises:
@@ -212,8 +212,8 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
     Identity Bridge, §4.5 and Figure 8. The prompt ``(e1, r2)`` leaves out the first
     relation of a chain (role ``skip``). A chain belongs to ``D_correct`` if its
-    composition is answered right both before and after training, to ``D_partial`` if
-    only after it, and otherwise to ``D_incorrect``.
+    composition is answered correctly both before and after training, to ``D_partial``
+    if it is answered correctly only after training, and otherwise to ``D_incorrect``.
 
     Args:
         before: Table of :func:`inweights.lm.ask` before training.
@@ -224,9 +224,9 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         ``probability_before`` and ``probability_after`` of the answer to the ``skip``
         question, and their difference ``rise``; ``share_before``, ``share_after`` and
         ``share_rise``, the same for the answer's share of the probability of all
-        candidates; ``log_ratio`` and ``log_share_ratio``, the natural logarithms of
-        after divided by before. All columns after ``set`` are null if a chain has no
-        ``skip`` question.
+        candidates; ``log_ratio`` and ``log_share_ratio``, the natural logarithms of the
+        values after training divided by those before. All columns after ``set`` are
+        null if a chain has no ``skip`` question.
 
     Raises:
         DataError: The tables have different questions.

@@ -46,7 +46,7 @@ class Endpoint:
     """Model behind an OpenAI-compatible address.
 
     Attributes:
-        url: Base of the address, such as ``http://localhost:8080/v1``.
+        url: Base URL, such as ``http://localhost:8080/v1``.
         model: Name of the model on the server.
         key: Environment variable with the API key, by default ``OPENAI_API_KEY``; if it
             is not set, no key is sent.
@@ -102,9 +102,9 @@ class Endpoint:
     def answer(self, prompt: str, wait: Callable[[float], None] = time.sleep) -> str:
         """Send a question to the server, and return the answer.
 
-        If the server is busy or cannot be reached, the request is sent again, up to six
-        times in total, after 1, 2, 4, 8 and 16 seconds. An attempt ends after 60
-        seconds without a reply.
+        If the server is busy or cannot be reached, the request is sent again, with up
+        to six attempts in total and pauses of 1, 2, 4, 8 and 16 seconds between them.
+        An attempt ends after 60 seconds without a reply.
 
         Args:
             prompt: The question.
@@ -190,7 +190,7 @@ def ask_endpoint(
 
     Raises:
         DataError: There are no questions, or the file is damaged or cannot be read.
-        RunError: As for :meth:`Endpoint.answer`. Answers up to then stay in the file.
+        RunError: As for :meth:`Endpoint.answer`; earlier answers remain in the file.
         OSError: The file cannot be written.
     """
     if not questions:

@@ -67,8 +67,8 @@ def ask_with_thought(
 
     The model continues the prompt of the first hop. Its continuation, right or wrong,
     is inserted into the prompt of the second hop; if it is empty, the word ``it`` is
-    inserted. The two prompts are joined to the prompt for the answer (Identity Bridge,
-    Figure 1a).
+    inserted. Joined together, the two prompts are the prompt for the answer (Identity
+    Bridge, Figure 1a).
 
     Args:
         lm: The model.
@@ -79,7 +79,7 @@ def ask_with_thought(
     Returns:
         The columns of :func:`ask`, one row per question with steps, and ``thought``,
         the bridge that the model named. ``prompt`` is the whole prompt, with both hops
-        and the model's words.
+        and the model's continuation.
 
     Raises:
         DataError: No question has steps, or a prompt or candidate has no tokens.

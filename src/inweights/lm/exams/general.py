@@ -1,4 +1,4 @@
-"""Measure whether a model keeps its earlier knowledge: plain questions, texts, answer endings.
+"""Measure, on plain questions and texts, whether a model keeps its earlier knowledge.
 
 :func:`general_knowledge` evaluates one model, and :func:`kept` compares two evaluations
 and describes the damage. :func:`~inweights.lm.evaluation` includes both.
@@ -145,7 +145,7 @@ def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
     was, now = accuracy = shares.pop("hit")
     if was - now >= _LOST and test.p < 0.05:
         damage.append(
-            f"plain questions answered fell from {was:.0%} to {now:.0%} (p {test.p:.2g})"
+            f"accuracy on plain questions fell from {was:.0%} to {now:.0%} (p {test.p:.2g})"
         )
     if perplexity[1] >= _RATIO * perplexity[0]:
         from_to = "perplexity of plain text rose from {:.1f} to {:.1f}"

@@ -33,8 +33,8 @@ def kind_of(question: Question) -> str:
     Returns:
         ``facts`` (a single hop); ``the answer is the subject``; ``held out`` (a
         composition that no training text states) or ``compositions, stated``; ``facts
-        in new words`` (role ``recall``); ``reversals``; ``analogies``; or an empty text
-        for other roles, such as ``skip``.
+        in new words`` (role ``recall``); ``reversals``; ``analogies``; or an empty
+        string for other roles, such as ``skip``.
 
     Example:
         >>> kind_of(Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0))
@@ -56,8 +56,8 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     compositions that a training text states; held-out compositions with both hops
     known, with an unknown hop, or with hops that were not all evaluated; reversals;
     analogies; and questions whose answer is the subject itself. A hop is known if the
-    model answers the question about it right: a question of the same chain, or a
-    question about the single fact.
+    model correctly answers the question about it, which is a question of the same chain
+    or a question about the single fact.
 
     Args:
         table: Table of :func:`inweights.lm.ask`.
@@ -65,9 +65,9 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
 
     Returns:
         One row per kind that has questions, in the order above: ``group``, its name;
-        ``questions``, their number; ``accuracy``, the share of them with a right answer
-        (from 0 to 1); ``low`` and ``high``, the ends of the interval of the accuracy,
-        rounded to four decimals.
+        ``questions``, their number; ``accuracy``, the share of questions answered
+        correctly (from 0 to 1); ``low`` and ``high``, the ends of the interval of the
+        accuracy, rounded to four decimals.
 
     Raises:
         KeyError: A question has no row in the table.
@@ -112,7 +112,7 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
 
 
 def _held_out(hops: Sequence[bool | None]) -> str:
-    """Return the kind of a held-out composition, given whether its hops are answered right."""
+    """Return the kind of a held-out composition, given whether its hops are known."""
     if all(hops):
         return HELD_OUT[0]
     if False in hops:

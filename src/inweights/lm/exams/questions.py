@@ -33,12 +33,12 @@ class Question:
             leaves out the first relation (Identity Bridge, §4.5). Any other name is
             allowed; such questions are evaluated as well.
         prompt: Text that the answer continues.
-        candidates: Different names, without the space before them.
+        candidates: Distinct names, without the space before them.
         label: Index of the right answer among the candidates.
         accepted: Other names of the right answer, and other right answers, which are
             also counted as right if the model answers in its own words.
-        chain: Id of the composition to which the question belongs; its own id for a
-            composition; empty if there is none.
+        chain: Id of the composition to which the question belongs (for a composition,
+            its own id); empty if there is none.
         steps: For a composition, the prompt of its first hop, and the prompt of its
             second hop with ``{bridge}`` in place of the bridge entity. Otherwise empty.
         bridge: For a composition, its bridge entity, if it is known; otherwise empty.
@@ -178,8 +178,8 @@ def _checked(questions: pl.DataFrame) -> list[dict[str, Any]]:
     lacking = [name for name in _NEEDED if name not in questions.columns]
     if lacking:
         raise DataError(
-            f"questions require the columns {', '.join(_NEEDED)}; '{lacking[0]}' is missing, there "
-            f"are {', '.join(questions.columns)}. 'inweights augment' writes questions"
+            f"questions require the columns {', '.join(_NEEDED)}; '{lacking[0]}' is missing from "
+            f"{', '.join(questions.columns)}. 'inweights augment' writes questions"
         )
     rows = list(questions.iter_rows(named=True))
     for number, row in enumerate(rows):
@@ -189,8 +189,8 @@ def _checked(questions: pl.DataFrame) -> list[dict[str, Any]]:
         lists = isinstance(names, list) and isinstance(facts or [], list)
         if not (lists and all(isinstance(text, str) for text in (*texts, *names))):
             raise DataError(
-                f"{where}: role, prompt and answer must be text, candidates a list of texts, and "
-                f"facts a list of numbers, got {own}"
+                f"{where}: role, prompt and answer must be strings, candidates a list of strings, "
+                f"and facts a list of numbers, got {own}"
             )
         if row["answer"] not in row["candidates"]:
             raise DataError(

@@ -52,25 +52,35 @@ def evaluation(
             it.
 
     Returns:
-        Tables and numbers by name. Always: ``general``, on questions and texts
-        unrelated to the facts (:func:`inweights.lm.exams.general.general_knowledge`);
-        ``answers``, one row per question (:func:`inweights.lm.ask`) and, with the role
-        ``thought``, one per composition answered step by step, with ``when``:
-        ``before`` or ``after`` training; ``summary`` by role
-        (:func:`inweights.lm.summary`); with ``words``, its column ``exact`` is the
-        share of right answers in the model's own words; and ``groups``, the accuracy by
-        kind of question (:func:`inweights.lm.exams.kinds.groups`). If all three
-        questions of a chain are asked: ``gap`` (:func:`inweights.lm.compositionality`).
-        With at least two different second hops: ``layers``, which compares the states
-        at the prompts of compositions and of their second hops
-        (:func:`inweights.lm.resemblance_by_layer`). With the model ``before``: the
-        accuracy ``before`` in ``groups``; ``kept``, what the model has lost
-        (:func:`inweights.lm.exams.general.kept`); ``paired``, a list with the fields of
-        :class:`inweights.lm.Paired` for each ``role``; and, with ``skip`` questions,
-        ``sets``, the number of ``chains`` and the mean ``rise`` and ``share_rise`` in
-        each ``set`` of :func:`inweights.lm.changes`. With ``forecast``: a table of the
-        same name with ``questions``, ``expected`` and actual ``accuracy`` by predicted
-        ``verdict``.
+        Tables and numbers by name. These are always included:
+
+        - ``general``: results on questions and texts unrelated to the facts
+          (:func:`inweights.lm.exams.general.general_knowledge`).
+        - ``answers``: one row per question (:func:`inweights.lm.ask`) and, with the
+          role ``thought``, one row per composition answered step by step. The column
+          ``when`` is ``before`` or ``after`` training.
+        - ``summary``: means by role (:func:`inweights.lm.summary`). If ``words`` is
+          true, the column ``exact`` is the share of right answers in the model's own
+          words.
+        - ``groups``: accuracy by kind of question
+          (:func:`inweights.lm.exams.kinds.groups`).
+
+        If all three questions of a chain are asked, ``gap`` is the result of
+        :func:`inweights.lm.compositionality`. If there are at least two different
+        second hops, ``layers`` compares the states at the prompts of compositions with
+        those at the prompts of their second hops
+        (:func:`inweights.lm.resemblance_by_layer`).
+
+        If the model ``before`` is given, ``groups`` has its accuracy in the column
+        ``before``; ``kept`` describes what the model has lost
+        (:func:`inweights.lm.exams.general.kept`); and ``paired`` is a list with the
+        fields of :class:`inweights.lm.Paired` for each ``role``. If there are also
+        ``skip`` questions, ``sets`` contains the number of ``chains`` and the mean
+        ``rise`` and ``share_rise`` in each ``set`` of :func:`inweights.lm.changes`.
+
+        If ``forecast`` is given, the table ``forecast`` contains the number of
+        ``questions``, the ``expected`` accuracy and the actual ``accuracy`` for each
+        predicted ``verdict``.
 
     Raises:
         DataError: There are no questions, or a prompt or candidate has no tokens.
@@ -187,7 +197,7 @@ def forecast_of(
     seconds: float = 60.0,
     progress: SolverProgress | None = None,
 ) -> tuple[pl.DataFrame | None, str]:
-    """Predict whether a network that is trained only on the facts answers compositions right.
+    """Predict whether a network that is trained only on the facts answers compositions correctly.
 
     Args:
         folder: Data set that ``inweights augment`` wrote.
@@ -198,12 +208,12 @@ def forecast_of(
             the solver; ``None`` disables it.
 
     Returns:
-        Two values. If a prediction is possible: a table with one row per predicted
-        composition, and an empty text. Its columns are ``id`` of the question;
-        ``verdict``, which is ``follows`` if the right answer has the largest logit,
-        ``tied`` if a wrong answer has the same logit, and ``fails`` if a wrong answer
-        has a larger one; and ``expected``, the expected accuracy from 0 to 1. If no
-        prediction is possible: ``None``, and the reason as text.
+        Two values. If a prediction is possible, they are a table with one row per
+        predicted composition, and an empty string. The columns are ``id`` of the
+        question; ``verdict``, which is ``follows`` if the right answer has the largest
+        logit, ``tied`` if a wrong answer has the same logit, and ``fails`` if a wrong
+        answer has a larger one; and ``expected``, the expected accuracy from 0 to 1. If
+        no prediction is possible, the values are ``None`` and the reason as a string.
 
     Raises:
         ConfigError: ``seconds`` is not a number, or is not from 0 to 10,000,000.

@@ -69,7 +69,7 @@ def named_states(
 
     Args:
         lm: The model.
-        names: ``N`` names, written as the model may have read them.
+        names: ``N`` names, written as they may occur in the model's training data.
         prompt: Text before each name, which ends in ``{name}``; by default
             :data:`NAMED`.
 
@@ -102,12 +102,12 @@ def named_states(
 def resemblance_by_layer(
     lm: LanguageModel, one: Sequence[str], other: Sequence[str]
 ) -> pl.DataFrame:
-    """Compare the states of paired and unpaired texts by their cosine, for each layer.
+    """Compare the states of paired and unpaired texts by cosine similarity, for each layer.
 
     This is equation (10) of Feature Resemblance, applied to the hidden states at the
     last token of each text (:func:`hidden_states`). The states of a pretrained model
-    lie in a narrow cone, so the cosine of paired texts is meaningful only relative to
-    that of unpaired texts.
+    lie in a narrow cone, so the cosine similarity of paired texts is meaningful only
+    relative to that of unpaired texts.
 
     Args:
         lm: The model.
@@ -116,9 +116,9 @@ def resemblance_by_layer(
 
     Returns:
         One row per layer: ``layer``, from 0 (the token embedding); ``cosine``, the mean
-        cosine of the states of ``one[i]`` and ``other[i]``; ``other``, the mean cosine
-        of ``one[i]`` and ``other[j]`` over all pairs with ``other[j] != other[i]``; and
-        ``contrast``, which is ``cosine`` minus ``other``.
+        cosine similarity of the states of ``one[i]`` and ``other[i]``; ``other``, the
+        mean cosine similarity of ``one[i]`` and ``other[j]`` over all pairs with
+        ``other[j] != other[i]``; and ``contrast``, which is ``cosine`` minus ``other``.
 
     Raises:
         DataError: The lists differ in length, all texts of ``other`` are the same, or a

@@ -27,8 +27,8 @@ class Example:
     Attributes:
         prompt: Text before the completion. The loss does not apply to it. May be empty.
         completion: Text to which the loss applies, including the space before it.
-        stage: Number of the stage; stages are trained one after the other in ascending
-            order.
+        stage: Number of the stage to which the text belongs. Stages are trained one
+            after another, in ascending order.
         old: Whether the text was written by the model itself before training. On such a
             text, the model is trained to keep its predictions.
     """

@@ -1,8 +1,8 @@
 """Write a language model as one GGUF file, for llama.cpp and programs based on it.
 
-``inweights gguf`` calls :func:`write_gguf`. Names and order of the weights and the
-rules of the tokenizer are those of llama.cpp's own converter. A model that would need
-other rules is rejected, so that a file never answers differently from the model.
+``inweights gguf`` calls :func:`write_gguf`. The names and the order of the weights, and
+the rules of the tokenizer, are those of llama.cpp's own converter. A model that would
+need other rules is rejected, so that the model in a file never answers differently.
 """
 
 from __future__ import annotations
@@ -136,11 +136,11 @@ def _family_of(config: Any) -> _Family:
         not in family.positions,
         "biases in attention": getattr(config, "attention_bias", False),
         "biases in its MLP": getattr(config, "mlp_bias", False),
-        "attention to a window": getattr(config, "use_sliding_window", False),
-        "attention scaled by layer": getattr(
+        "sliding-window attention": getattr(config, "use_sliding_window", False),
+        "attention scores scaled by layer index": getattr(
             config, "scale_attn_by_inverse_layer_idx", False
         ),
-        "attention without scale": not getattr(config, "scale_attn_weights", True),
+        "unscaled attention scores": not getattr(config, "scale_attn_weights", True),
     }
     for what, present in unknown.items():
         if present:

@@ -102,11 +102,12 @@ def splitting(rules: dict[str, Any]) -> str:
             ``pre_tokenizer``.
 
     Returns:
-        ``gpt-2``, ``smollm``, ``llama-bpe``, ``dbrx`` (as Llama 3, but words that are
-        tokens are merged like others) or ``qwen2``.
+        ``gpt-2``, ``smollm``, ``llama-bpe``, ``dbrx`` (the rule of Llama 3, but words
+        that are tokens are also built by merging) or ``qwen2``.
 
     Raises:
-        DataError: The rule has no known name, or the tokenizer changes the text first.
+        DataError: The rule has no known name, or the tokenizer normalises the text
+            before it splits it.
 
     Example:
         >>> step = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
@@ -132,8 +133,8 @@ def splitting(rules: dict[str, Any]) -> str:
     normalizes = normal is not None and (normal, found) != ("NFC", "qwen2")
     if found is None or normalizes:
         raise DataError(
-            "GGUF has no known name for the way in which this tokenizer splits text; "
-            "the supported ways are those of GPT-2, SmolLM, Llama 3 and Qwen; "
+            "GGUF has no known name for the rule by which this tokenizer splits text; "
+            "the supported rules are those of GPT-2, SmolLM, Llama 3 and Qwen; "
             f"{_OWN_SCRIPT}"
         )
     return found

@@ -94,7 +94,7 @@ class LanguageModel:
 
         Raises:
             DataError: The folder exists, or cannot be written.
-            Exception: The library of the tokenizer raises another error.
+            Exception: Any other error of the tokenizer's library, which propagates.
         """
         with new_folder(folder) as work:
             self.write(work)
@@ -144,11 +144,11 @@ def load_model(
 
     Raises:
         ConfigError: ``transformers`` is not installed, ``dtype`` is unknown, this
-            machine does not have the ``device``, ``chat`` is set and the tokenizer has
-            no template, or ``seed`` of ``@tiny`` is not an integer from 0 to 2^63 - 1.
-        DataError: There is no such model, its weights are only pickles, it has no
-            tokenizer, its fine-tuning is not finished, or there is no network. The
-            message names the reason and a remedy.
+            machine does not have the ``device``, ``chat`` is set and there is no chat
+            template, or ``seed`` of ``@tiny`` is not an integer from 0 to 2^63 - 1.
+        DataError: There is no such model, its weights are stored only as pickles, it
+            has no tokenizer, its fine-tuning is not finished, or there is no network.
+            The message names the reason and a remedy.
 
     Example:
         >>> lm = load_model("@tiny")
@@ -163,8 +163,8 @@ def load_model(
     if dtype in ("int8", "int4", "8bit", "4bit", "nf4"):
         raise ConfigError(
             f"dtype '{dtype}': training in 8 or 4 bits requires bitsandbytes and a GPU, and is not "
-            "supported; bfloat16 takes half the memory of float32, and 'inweights gguf' writes 8 "
-            "or 4 bits for running"
+            "supported; bfloat16 takes half the memory of float32, and 'inweights gguf' writes "
+            "models with 8 or 4 bits per weight, for inference"
         )
     check_names("dtype", [dtype], ("float32", "bfloat16", "float16"))
     transformers = optional("hf", "a language model")

@@ -38,7 +38,7 @@ class RowFormat:
     Attributes:
         name: Usual name of the format.
         columns: Columns that a table in this format has.
-        reads: Sentence that says what is used as prompt and as completion, for
+        reads: Sentence that says what is used as the prompt and as the completion, for
             messages.
         read: Function that returns prompt and completion of a row, or raises a
             DataError that says what is wrong with the row.
@@ -163,7 +163,7 @@ def _of_turns(turns: Any, who: str, what: str) -> tuple[str, str]:
     if speakers != ["user", "assistant"]:
         raise DataError(
             "expected one question from a user and one answer from an assistant, got "
-            f"{', '.join(speakers) or 'neither'}; split a longer conversation into rows"
+            f"{', '.join(speakers) or 'neither'}; split a longer conversation into several rows"
         )
     prompt = "\n\n".join(text for speaker, text in said if speaker != "assistant")
     return prompt, _answer(
@@ -176,35 +176,38 @@ FORMATS: tuple[RowFormat, ...] = (
     RowFormat(
         "prompt/completion",
         ("prompt", "completion"),
-        "prompt is given and completion is learnt",
+        "the columns prompt and completion are used as such",
         _prompt_and_completion,
     ),
     RowFormat(
         "messages",
         ("messages",),
-        "the user's turn is given, after what the system says, and the assistant's is learnt",
+        "the prompt is the user's turn after any system message, and the completion is the answer",
         lambda row: _of_turns(row["messages"], "role", "content"),
     ),
     RowFormat(
         "ShareGPT",
         ("conversations",),
-        "the human's turn is given, after what the system says, and the answer is learnt",
+        "the prompt is the user's turn after any system message, and the completion is the answer",
         lambda row: _of_turns(row["conversations"], "from", "value"),
     ),
     RowFormat(
         "Alpaca",
         ("instruction", "output"),
-        "instruction and, below it, input are given, and output is learnt",
+        "the prompt is the instruction followed by any input, and the completion is the output",
         _alpaca,
     ),
     RowFormat(
         "question/answer",
         ("question", "answer"),
-        "question is given and answer is learnt",
+        "the prompt is the question, and the completion is the answer",
         _question_and_answer,
     ),
     RowFormat(
-        "text", ("text",), "all of text is learnt", lambda row: ("", _text(row, "text"))
+        "text",
+        ("text",),
+        "the completion is the whole text, without a prompt",
+        lambda row: ("", _text(row, "text")),
     ),
 )
 #: Names of the library's own formats, which are read without a warning.

@@ -140,7 +140,7 @@ def generate_stored(
     generator: torch.Generator | None,
     progress: Tell | None = None,
 ) -> list[str]:
-    """Continue prompts as :func:`generate` does, and store the texts to resume a stopped call.
+    """Continue prompts like :func:`generate`, and store the texts to resume interrupted calls.
 
     Args:
         lm: The model.

@@ -1,8 +1,8 @@
 """Manage the files next to a folder that a fine-tuning writes, until the folder is complete.
 
-For a folder ``tuned``, the file ``tuned.state`` contains an interrupted training,
-``tuned.texts`` the texts that the model wrote before it (:class:`BegunTexts`), and
-``tuned.state.lock`` is locked by the working process.
+For a folder ``tuned``, the file ``tuned.state`` contains the state of an interrupted
+training, ``tuned.texts`` contains the texts that the model wrote before it
+(:class:`BegunTexts`), and ``tuned.state.lock`` is locked by the working process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def state_of(target: Path) -> Path:
 
 
 def texts_of(target: Path) -> Path:
-    """Return the path ``<target>.texts`` of the file with the texts that are generated first.
+    """Return the path of the file with the texts written before training: ``<target>.texts``.
 
     Args:
         target: Folder to which the fine-tuned model is written.
@@ -59,8 +59,8 @@ def check_finished(target: Path) -> None:
         target: Folder of the model. If it exists, no error is raised.
 
     Raises:
-        DataError: A fine-tuning that writes this folder was begun; the message says how
-            to continue it.
+        DataError: A fine-tuning that writes this folder was started and has not been
+            completed; the message says how to continue it.
     """
     if not target.name or target.exists():
         return
@@ -131,8 +131,8 @@ class BegunTexts:
 
         Args:
             name: Name of the part, such as ``prose``.
-            content: Plain values: ``texts`` (by the index of the prompt, as text) and
-                ``state`` (of the generator, in base 64).
+            content: Plain values: ``texts``, keyed by the index of their prompt (as a
+                string), and ``state`` of the generator, Base64-encoded.
 
         Raises:
             DataError: The file cannot be written.

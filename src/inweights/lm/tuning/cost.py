@@ -34,8 +34,8 @@ class Cost:
         epochs: Number of passes.
         updates: Number of updates of all passes.
         seconds: Estimated time of all updates in seconds, without the preparation.
-        padding: Share of the positions in batches that are padding, from 0 to 1,
-            replayed texts not counted; 0 if examples are packed.
+        padding: Share of the positions in batches that are padding, from 0 to 1, not
+            counting replayed texts; 0 if examples are packed.
     """
 
     rows: int

@@ -26,14 +26,14 @@ class FineTune(Config):
             last pass. An example is known if in the latest pass, just before the update
             that trains on it, each token of its completion was the model's most likely
             one. Texts of ``replay`` are not counted. With 0 (the default), every stage
-            has all its passes.
+            makes all of its passes.
         batch_tokens: Maximum number of tokens in a batch, padding included; by default
             256. A longer example is a batch by itself.
         warmup: Share of a stage's updates over which the learning rate rises linearly
             to ``rate``; by default .1.
         schedule: Learning rate after the warmup: ``constant``, or a ``linear`` (by
             default) or ``cosine`` decay to zero.
-        clip: Largest norm of the gradient; by default 1. Larger gradients are scaled
+        clip: Maximum norm of the gradient; by default 1. Larger gradients are scaled
             down. With 0, gradients are not clipped.
         rank: Rank of the adapters, for the method ``lora``; by default 16.
         alpha: Scale of the adapters, which are multiplied by ``alpha / rank``; by

@@ -66,7 +66,7 @@ def finetune_to(
     Args:
         out: Path of the folder, which must not exist.
         source: Source of the model, as for :func:`inweights.lm.load_model`.
-        data: Examples, or a file or folder of them
+        data: Examples, or the file or folder from which they are read
             (:func:`inweights.lm.read_examples`).
         config: Settings of the fine-tuning; by default :data:`~.fine_tune.DEFAULT`.
         part: ``train`` (by default) or ``control``, for a folder that ``inweights

@@ -23,7 +23,7 @@ __all__ = ["LossTable", "PaddingCount", "Reports"]
 
 
 class LossTable:
-    """Losses of all updates: closed tables, which a checkpoint can store, and later rows.
+    """Losses of all updates: completed tables, which a checkpoint can store, and newer rows.
 
     Args:
         tables: Tables of earlier updates from a checkpoint, with the columns of
@@ -77,7 +77,7 @@ class LossTable:
 
 @dataclass
 class PaddingCount:
-    """Counts of the tokens and of the padded positions of batches.
+    """Numbers of tokens, and of positions including padding, in the batches so far.
 
     Attributes:
         packed: Whether examples are packed, so that there is no padding.
@@ -90,7 +90,7 @@ class PaddingCount:
     positions: int = 0
 
     def add(self, rows: Sequence[Encoded]) -> None:
-        """Count one update, whose examples and replayed texts are two batches.
+        """Count one update, in which examples and replayed texts are separate batches.
 
         Args:
             rows: Examples of the update, with replayed texts (``old``) among them.

@@ -15,7 +15,7 @@ from inweights.lm.tuning.fine_tune import FineTune
 
 @dataclass
 class Stage:
-    """Examples that are trained together, before those of the next stage.
+    """Examples on which the model is trained before those of the next stage.
 
     Attributes:
         name: Number of the stage, which is the ``stage`` of its examples.
@@ -108,7 +108,7 @@ def stages_of(encoded: Sequence[Encoded], config: FineTune) -> list[Stage]:
 
 
 def steps_of(encoded: Sequence[Encoded], config: FineTune) -> int:
-    """Return the largest number of updates: the batches of all stages, in all epochs.
+    """Return the maximum number of updates, over all epochs of all stages.
 
     Each stage of the curriculum is divided into batches of at most ``batch_tokens``
     tokens. Texts to replay add no updates. If ``config.until`` is set, a stage may end

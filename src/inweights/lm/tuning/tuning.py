@@ -1,9 +1,9 @@
-"""Fine-tune a language model on facts, in one loop that resumes bit for bit on a CPU.
+"""Fine-tune a language model on facts, in a loop that an interrupted call can resume.
 
-:func:`finetune` changes the model and returns a :class:`FineTuned`.
-:func:`inweights.lm.finetune_to` calls it, from files to a folder. Started by
-``accelerate launch``, the same loop trains on several devices: each processes a part of
-every batch, and the loss is the mean over the tokens of all devices.
+:func:`finetune` changes the model and returns a :class:`FineTuned`. On a CPU, a resumed
+training gives bitwise identical results. :func:`inweights.lm.finetune_to` runs it on
+files. Under ``accelerate launch``, the loop trains on several devices: each processes a
+part of every batch, and the loss is the mean over the tokens of all devices.
 """
 
 import math
@@ -50,7 +50,7 @@ class FineTuned:
             from 1) and ``loss`` (nats per token of the completions). If
             :attr:`FineTune.until` is set, also ``new``, the number of examples, and
             ``known``, the number of those that were known just before the update.
-        tokens: Number of tokens that were read, with replayed texts, without padding.
+        tokens: Number of tokens read, including replayed texts but not padding.
         padding: Share of the positions in batches that were padding; 0 if examples were
             packed.
         seconds: Wall-clock time of this call, in seconds.
@@ -88,7 +88,7 @@ def finetune(
     """Train a model in place on the completions of examples, stage by stage.
 
     If there is a checkpoint file, SIGINT, SIGTERM and SIGHUP end the training after the
-    present update, write the file and raise ``KeyboardInterrupt``. A second signal
+    current update, write the file and raise ``KeyboardInterrupt``. A second signal
     raises it at once. If ``config.replay`` is above 0 and no example is ``old``, the
     model first writes the texts to replay.
 

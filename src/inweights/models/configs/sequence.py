@@ -133,9 +133,9 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
 class MambaConfig(Config, tag_field="kind", tag="mamba"):
     """Settings of a :class:`Mamba` (Gu and Dao 2023).
 
-    Default sizes are as in Geometric Memory (B.3), and blocks as in the Mamba paper.
-    The code of Geometric Memory corresponds to ``residual=False, norm="layer",
-    final_norm=False, convolution="uniform", first_steps="equal"``.
+    The default sizes are those of Geometric Memory (B.3), and the blocks are those of
+    the Mamba paper. The code of Geometric Memory corresponds to ``residual=False,
+    norm="layer", final_norm=False, convolution="uniform", first_steps="equal"``.
 
     Attributes:
         layers: Number ``L`` of blocks.

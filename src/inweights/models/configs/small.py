@@ -116,8 +116,8 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
     """Settings of a :class:`Node2Vec` (Geometric Memory §4).
 
     Attributes:
-        width: Width ``D``; 100 in the paper, more than the number of nodes of any of
-            its tiny graphs.
+        width: Width ``D``. The paper uses 100, which is more than the number of nodes
+            of any of its tiny graphs.
         tied: Whether a node has the same vector as input and as output. Untied models
             oscillate along eigenvectors with negative eigenvalues (§4.4, Fig. 9).
         init: Initial scale of the vectors; by default 1 (standard normal), as in the
@@ -206,17 +206,17 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         hidden: Width ``m`` of the MLP: the number of vectors ``w_{k,r}`` for each label
             ``k``.
         kappa: ``κ0``, the fixed scale of the logits.
-        mlp: ``linear``: equation 3. ``relu``: appendix A. ``folded``: the linear MLP,
-            with the ``m`` vectors of each label replaced by the single direction that
-            affects the logits, ``u = Σ_r w_r / √m``: ``F_k = (κ0 / √m) ⟨u_k, h⟩``.
-            Under gradient descent with the same rate, momentum and weight decay, it is
-            exactly equivalent to the linear model, as the other directions have no
-            effect, and it is about ``m`` times smaller. Under Adam the two models
-            differ.
-        embedding: ``orthonormal``: token ``i`` is the ``i``-th unit vector. This is no
-            restriction, since the distribution of the initial matrices is the same in
-            every basis. ``gaussian``: fixed vectors drawn from ``N(0, 1/D)``, which are
-            nearly orthonormal, for more than ``D`` tokens.
+        mlp: ``linear`` computes equation 3, and ``relu`` the variant with ReLU of
+            appendix A. ``folded`` is the linear MLP in which the ``m`` vectors of each
+            label are replaced by the single direction that affects the logits, ``u =
+            Σ_r w_r / √m``, so that ``F_k = (κ0 / √m) ⟨u_k, h⟩``. Under gradient descent
+            with the same rate, momentum and weight decay, it is exactly equivalent to
+            the linear model, as the other directions have no effect, and it is about
+            ``m`` times smaller. Under Adam, the two models differ.
+        embedding: ``orthonormal`` represents token ``i`` by the ``i``-th unit vector.
+            This is no restriction, since the distribution of the initial matrices is
+            the same in every basis. ``gaussian`` uses fixed vectors drawn from ``N(0,
+            1/D)``, which are nearly orthonormal and allow more than ``D`` tokens.
         init: Initial scale ``σ0`` of ``W_KQ``, ``W_V`` and ``w``.
 
     Raises:

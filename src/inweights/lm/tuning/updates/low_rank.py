@@ -2,7 +2,7 @@
 
 Within a ``with`` block, :func:`joined_adapters` lets the adapters of ``peft`` use this
 operation. The product of the adapter is added to the layer's result in place, so that
-neither a sum of two matrices nor a scaled copy is stored. The numbers are the same up
+neither a sum of two matrices nor a scaled copy is stored. The results are the same up
 to rounding.
 """
 
@@ -62,7 +62,7 @@ def adapted_linear(
     up: Tensor,
     scale: float,
 ) -> Tensor:
-    """Return ``x Wᵀ + bias + scale · x Aᵀ Bᵀ``, with gradients of only ``x``, ``A`` and ``B``.
+    """Return ``x Wᵀ + bias + scale · x Aᵀ Bᵀ``, with gradients only for ``x``, ``A`` and ``B``.
 
     Args:
         x: Inputs, ``[..., I]``.

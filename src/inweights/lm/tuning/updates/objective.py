@@ -100,7 +100,7 @@ def drift(
     device: torch.device,
     read: Reader = read_padded,
 ) -> tuple[Tensor, Tensor]:
-    """Compute the KL divergence from the earlier to the present predictions on replayed texts.
+    """Compute the KL divergence from the earlier to the current predictions on replayed texts.
 
     All tokens except the 32 that were most likely before training are treated as a
     single one.
@@ -168,7 +168,7 @@ def _loss(
     device: torch.device,
     read: Reader,
 ) -> tuple[Tensor, Tensor]:
-    """Return the summed loss, and the number of examples whose trained tokens are all predicted."""
+    """Return the summed loss, and the number of examples whose trained tokens are all right."""
     found = read(lm, net, rows, device)
     is_wrong = found.logits.detach().argmax(-1) != found.targets
     known = len(rows) - found.example[is_wrong].unique().numel()

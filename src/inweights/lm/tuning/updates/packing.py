@@ -197,7 +197,7 @@ class PackedReader:
 
 
 def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
-    """Return why a model cannot read packed examples, or an empty text if it can.
+    """Return why a model cannot read packed examples, or an empty string if it can.
 
     The model is tested on two short examples: its logits must not depend on the tokens
     of the preceding example, and must equal the logits of each example on its own.
@@ -209,7 +209,7 @@ def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
 
     Returns:
         The end of a sentence, such as ``it does not accept position ids``; an empty
-        text if packing is possible.
+        string if packing is possible.
     """
     kinds = set(getattr(lm.model.config, "layer_types", None) or _KINDS)
     if not accepts(lm.model, "position_ids"):
@@ -232,11 +232,11 @@ def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
     except Exception as error:  # noqa: BLE001 - a foreign model may raise any error
         return f"it fails on them ({type(error).__name__})"
     if _apart(after, after_other) > allowed:
-        return "its predictions depend on the example before"
+        return "its predictions depend on the preceding example"
     if max(_apart(plain.logits[0], found) for found in (alone, after)) > (
         _SHAPES * allowed
     ):
-        return "its predictions differ from those for each example alone"
+        return "its predictions differ from those for each example on its own"
     return ""
 
 
