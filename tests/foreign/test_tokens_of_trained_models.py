@@ -84,7 +84,7 @@ def test_names_of_several_tokens_are_read_whole_and_answer_by_their_first() -> N
     }
     with pytest.warns(
         CautionWarning,
-        match=r"7 of 14 names are several tokens of 'GPT'.*that of its f",
+        match=r"7 of 14 names consist of several tokens of 'GPT'.*that of its f",
     ):
         model = iw.wrap(plain, tokens=tokens, vocabulary=WORLD.vocabulary)
     first = [tokens[name][0] for name in NAMES]

@@ -106,6 +106,6 @@ def test_rows_without_columns_are_refused(tmp_path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text("{}\n", encoding="utf-8")
     with pytest.raises(
-        DataError, match=r"there are no columns\. .* should have prompt"
+        DataError, match=r"there are no columns\. .* one of these formats: prompt"
     ):
         read_examples(path)

@@ -2,9 +2,9 @@
 
 :func:`to_transformers`, :func:`from_transformers` and :func:`to_transformer_lens` copy
 the weights of one replica, so that tools for these libraries work on trained models.
-The exported model uses the exact GELU (``activation_function="gelu"``), as the
-library's GPT does. The GPT-2 models that OpenAI released use the tanh approximation of
-the GELU (``"gelu_new"``), so that :func:`from_transformers` raises an error for them.
+The exported model uses the exact GELU (``activation_function="gelu"``), like the
+library's GPT. The GPT-2 models that OpenAI released use the tanh approximation of the
+GELU (``"gelu_new"``), so :func:`from_transformers` raises an error for them.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ class Mamba(Model):
     """Mamba that computes next-token logits; its ``R`` replicas are one tensor program.
 
     It has no position embeddings, since the recurrence depends on the order. Hidden
-    states are ``embedding``, ``block.i`` and ``final``. Use :meth:`MambaConfig.build`
-    to create a model with initial values; the constructor leaves them uninitialised.
+    states are ``embedding``, ``block.i`` and ``final``. :meth:`MambaConfig.build`
+    creates a model with initial values; the constructor leaves them undefined.
 
     Args:
         config: Settings of the architecture.

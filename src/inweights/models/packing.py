@@ -46,7 +46,7 @@ class Packed:
 
     @property
     def last(self) -> Int[Tensor, " B"]:
-        """Index of the last token of each of all ``B`` sequences in the packed axis, ``[B]``."""
+        """Index in the packed axis of the last token of each of the ``B`` sequences, ``[B]``."""
         ends = []
         start = 0
         for batch, length in self.shapes:

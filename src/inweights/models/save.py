@@ -251,7 +251,7 @@ def decode_model(
     )
     if _shapes(model.state_dict()) != _shapes(tensors):
         raise DataError(
-            f"the parameters in {where} are not those of a model of its config"
+            f"the parameters in {where} do not match the model that its config describes"
         )
     fill(model, tensors)
     return model

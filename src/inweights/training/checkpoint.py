@@ -54,8 +54,8 @@ class DamagedError(RunError):
 class State:
     """State from which training can continue.
 
-    Random generators have no state here, since their numbers follow from the seed and
-    the step.
+    The state of random generators is not stored, since their numbers are determined by
+    the seed and the step.
 
     Attributes:
         tensors: Names of the attributes that are tensors (an attribute of the class).
@@ -289,5 +289,5 @@ class Checkpoint(StateFile[ReplicaState]):
 
     @guarded
     def __init__(self, path: str | Path, *, key: str, **options: Any) -> None:
-        """Store the options that :class:`Checkpoint` explains; an unknown one is a DataError."""
+        """Store the options that :class:`Checkpoint` explains; reject unknown ones."""
         super().__init__(ReplicaState, path, key=key, **options)

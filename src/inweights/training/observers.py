@@ -93,13 +93,14 @@ class Observer:
         """React to the start of the work; called before the first step.
 
         Args:
-            settings: Settings of the work as plain values. In a training: ``steps``
-                (over all phases), ``seeds``, and the configs ``model`` and ``learner``
-                if they exist. In a sweep or a recipe also its ``name``, the ``labels``
-                in which its trials differ, the ``trials`` with their configs, and the
-                ``folder`` and ``settings`` of a recipe's run. In a fine-tuning:
-                ``name``, ``seeds``, ``learner``, and ``model`` (its source, as text).
-                In a worker of a plan: only ``name`` and ``labels``.
+            settings: Settings of the work as plain values. In a training, these are
+                ``steps`` (over all phases), ``seeds``, and the configs ``model`` and
+                ``learner`` if they exist. In a sweep or recipe, there are also its
+                ``name``, the ``labels`` in which its trials differ, the ``trials`` with
+                their configs, and the ``folder`` and ``settings`` of a recipe's run. In
+                a fine-tuning, there are ``name``, ``seeds``, ``learner``, and ``model``
+                (its source, as a string). In a worker of a plan, there are only
+                ``name`` and ``labels``.
         """
 
     def step(self, seen: Step) -> None:

@@ -41,7 +41,7 @@ OptimizerState = dict[str, Tensor]
 #: Smallest number of steps of a phase that is recorded, as recording the kernels of a
 #: step takes about as long as twenty steps.
 MIN_STEPS_RECORDED = 50
-#: Largest number of parameters times tokens of a step that is recorded. Above it,
+#: Maximum number of parameters times tokens of a step that is recorded. Above it,
 #: kernels take so long that Python's overhead is negligible, while a recording needs
 #: memory for all intermediate results.
 MAX_WORK_RECORDED = 2**33

@@ -28,7 +28,7 @@ ANSWERED = "an answer in the facts"
 SAYS_SO = "says so"
 INVENTS = "names"
 OTHER = "other"
-#: Largest number of tokens of an answer.
+#: Maximum number of tokens of an answer.
 _TOKENS = 16
 _TRIPLE = ("subject", "relation", "object")
 #: Placeholder for the subject in the words of a relation.

@@ -188,13 +188,14 @@ def _of_lm_eval(file: Path, metric: str) -> Iterator[tuple[str, str, str, float]
 def _metric_of(sample: dict[str, Any], wanted: str, file: Path) -> str:
     there = sample.get("metrics") or [name for name in _METRICS if name in sample]
     names = [wanted] if wanted else [name for name in _METRICS if name in there]
-    if not names or not isinstance(sample.get(names[0]), int | float):
         expected = (
-            f"no metric '{wanted}'" if wanted else "none of " + ", ".join(_METRICS)
+            f"no metric '{wanted}'"
+            if wanted
+            else f"none of the metrics {', '.join(_METRICS)}"
         )
         raise DataError(
-            f"{file}: {expected} for one question; it has "
-            f"{', '.join(there) or 'no metric, so lm-eval did not write it'}"
+            f"{file}: a question has {expected}, only "
+            f"{', '.join(there) or 'other data, so lm-eval did not write the file'}"
         )
     return names[0]
 

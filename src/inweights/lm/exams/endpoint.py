@@ -27,14 +27,14 @@ from inweights.lm.exams.kinds import groups
 from inweights.lm.exams.questions import Question
 from inweights.support.progress import Progress
 
-#: HTTP status codes after which a request is sent again, and the largest number of attempts.
+#: HTTP status codes after which a request is sent again, and the maximum number of attempts.
 _AGAIN = (408, 409, 429, 500, 502, 503, 504)
 _TRIES = 6
 #: Seconds before the second attempt, which double before each further one; and the time
 #: limit of one attempt in seconds.
 _WAIT = 1.0
 _PATIENCE = 60.0
-#: Largest number of bytes of a server's error message that are shown.
+#: Maximum number of bytes of a server's error message that are shown.
 _SHOWN = 300
 _SYSTEM = (
     "Answer with the name alone, or complete the sentence with it. No explanation."

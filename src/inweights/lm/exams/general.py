@@ -49,14 +49,14 @@ def general_knowledge(
             description; ``None`` disables it.
 
     Returns:
-        First, one row per question of :data:`GENERAL` (``kind`` is ``question``), with
-        the columns of :func:`inweights.lm.ask` and: ``said``, an answer of at most 16
-        generated tokens; ``runs_on``, whether the answer continues after its first
-        sentence or line; ``repeats``, whether it contains the same words three times in
-        a row; ``spilled``, whether it begins with one of ``names`` instead of the right
-        answer. Then one row per text of :data:`TEXTS` (``kind`` is ``text``), with
-        ``nats``, the mean negative log-likelihood per token after the first word, in
-        nats. Columns that do not apply are null. A text has an ``id`` as well.
+        One row per question of :data:`GENERAL` (``kind`` is ``question``), followed by
+        one row per text of :data:`TEXTS` (``kind`` is ``text``). A question has the
+        columns of :func:`inweights.lm.ask`; ``said``, an answer of at most 16 generated
+        tokens; ``runs_on``, whether the answer continues after its first sentence or
+        line; ``repeats``, whether it contains the same words three times in a row; and
+        ``spilled``, whether it begins with one of ``names`` instead of the right
+        answer. A text has an ``id`` and ``nats``, its mean negative log-likelihood per
+        token after the first word, in nats. Columns that do not apply are null.
 
     Raises:
         DataError: A prompt has no tokens.

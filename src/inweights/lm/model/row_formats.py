@@ -102,7 +102,7 @@ def _no_format(columns: Sequence[str], where: str) -> Exception:
     """Return the error for columns in no known format; it suggests the nearest column name."""
     known = list(dict.fromkeys(chain.from_iterable(one.columns for one in FORMATS)))
     formats = "; ".join(f"{' and '.join(one.columns)} ({one.name})" for one in FORMATS)
-    hint = f"{where} should have {formats}."
+    hint = f"{where} should have the columns of one of these formats: {formats}."
     if not columns:
         return DataError(f"there are no columns. {hint}")
     strange = next((column for column in columns if column not in known), columns[0])

@@ -21,7 +21,7 @@ class FineTune(Config):
         rate: Peak learning rate; by default 1e-3, which suits ``lora``; 5e-5 suits
             ``full``.
         weight_decay: Weight decay of AdamW; by default 0.
-        epochs: Largest number of passes over the examples of each stage; by default 10.
+        epochs: Maximum number of passes over the examples of each stage; by default 10.
         until: Share of known examples, from 0 to 1, at which a stage ends before its
             last pass. An example is known if in the latest pass, just before the update
             that trains on it, each token of its completion was the model's most likely

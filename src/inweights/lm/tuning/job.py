@@ -29,7 +29,7 @@ from inweights.training.observers import Observer, telling
 from inweights.worlds.readers.new_folder import new_folder, reason
 
 #: Function that is called before training with the first examples as text, the numbers of
-#: examples and of their tokens, the largest number of updates, and the number of texts
+#: examples and of their tokens, the maximum number of updates, and the number of texts
 #: that the model wrote itself.
 Show = Callable[[str, int, int, int, int], None]
 

@@ -131,7 +131,7 @@ class Reports:
     Attributes:
         config: Settings of the training.
         stages: Number of stages.
-        total: Largest number of updates of all stages.
+        total: Maximum number of updates over all stages.
         observers: Observers that receive the loss and the learning rate of each update.
         passed: Called after each epoch with its number over all stages, the total
             number of epochs, and the model with its adapters; ``None`` disables it.

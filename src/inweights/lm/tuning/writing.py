@@ -25,8 +25,8 @@ _QUESTIONS: dict[str, str] = _BEGUN["questions"]
 _LENGTH = 40
 _SHORT = 12
 _SENTENCE = 40
-#: Smallest and largest number of tokens of the model's own texts in one stage. Fewer than
-#: the smallest number are written if all epochs together read fewer.
+#: Minimum and maximum number of tokens of the model's own texts in one stage. Fewer than
+#: the minimum are written if all epochs together read fewer.
 _LEAST = 2000
 _MOST = 50_000
 

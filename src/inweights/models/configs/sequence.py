@@ -37,7 +37,7 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         heads: Number ``H`` of attention heads; it must divide the width.
         positions: Position embeddings: ``learned`` (a table), ``sinusoidal`` (fixed
             sines and cosines) or ``none``.
-        context: Largest number of positions; longer inputs raise an error, even without
+        context: Maximum number of positions; longer inputs raise an error, even without
             position embeddings.
         tied: Whether the head uses the token embeddings as its weight; otherwise it has
             a separate matrix.

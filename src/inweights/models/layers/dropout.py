@@ -1,12 +1,12 @@
-"""Dropout whose masks follow from the step (Srivastava et al. 2014; Geometric Memory C.3.1).
+"""Dropout whose masks are determined by the step (Srivastava et al. 2014; Geometric Memory C.3.1).
 
 A mask is a function of the replica's root seed, the layer's name, the phase and the
 step. Therefore a resumed run drops the same entries as an uninterrupted one, and a
 replica drops the same entries whether it is trained alone or with others.
 :class:`Dropout` is a layer of the architectures. It drops entries only within
-:meth:`DropoutMasks.at`, which the training loop calls. Probes see the whole model,
-whether it is in training mode or not. Shapes: ``R`` replicas, ``S`` packed tokens,
-``D`` width.
+:meth:`DropoutMasks.at`, which the training loop calls. Probes always use the model
+without dropout, whether it is in training mode or not. Shapes: ``R`` replicas, ``S``
+packed tokens, ``D`` width.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Operations with hand-written gradients, which use fewer kernels than autograd does.
 
-A step of a small model takes as long as launching its kernels, so that the number of
-kernels matters. :class:`~inweights.models.layers.LayerNorm` and the GPT's attention
-call :func:`layer_norm` and :func:`attend_in_pairs`, and the one-layer transformer
+The duration of a small model's step depends mostly on the number of kernels that it
+launches. :class:`~inweights.models.layers.LayerNorm` calls :func:`layer_norm`, the
+GPT's attention calls :func:`attend_in_pairs`, and the one-layer transformer calls
 :func:`mean_of_last`. Shapes: ``R`` replicas, ``S`` packed tokens, ``N`` pairs of
 tokens, ``D`` width, ``H`` heads, ``n`` positions, ``K`` candidates, ``M`` hidden units.
 """
@@ -69,7 +69,7 @@ def mean_of_last(x: Float[Tensor, "R n K M"]) -> Float[Tensor, "R n K"]:
 
 
 def _into(out: Tensor, operation: Callable[..., Tensor], *inputs: Tensor) -> None:
-    """Write a result into a view; under ``torch.compile``, which refuses that, copy it there."""
+    """Write a result into a view; copy it there under ``torch.compile``, which requires that."""
     if torch.compiler.is_compiling():
         out.copy_(operation(*inputs))
     else:

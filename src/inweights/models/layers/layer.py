@@ -74,7 +74,7 @@ class Layer(nn.Module):
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        """Return a text with the names and shapes of the layer's own tensors, for ``repr``."""
+        """Return a string with the names and shapes of the layer's own tensors, for ``repr``."""
         own = [
             *self.named_parameters(recurse=False),
             *self.named_buffers(recurse=False),

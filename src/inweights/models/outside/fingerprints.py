@@ -1,9 +1,9 @@
 """Identify a module by its tensors, the settings of its submodules, and its classes' source.
 
 Two modules with equal weights may differ in their number of heads or activation
-function, so that both numbers and settings matter. :func:`content_hash` identifies a
-trained module in keys of runs, and :func:`settings_of` finds modules that cannot be
-replicas of one model.
+function, so the hash covers both the weights and the settings. :func:`content_hash`
+identifies a trained module in keys of runs, and :func:`settings_of` finds modules that
+cannot be replicas of one model.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def content_hash(module: nn.Module) -> str:
 
 
 def settings_of(module: nn.Module) -> dict[str, str]:
-    """Return the settings of a module and its submodules as texts, by path.
+    """Return the settings of a module and its submodules as strings, by path.
 
     Settings are the public attributes, except for submodules, parameters, buffers,
     ``training``, and attributes in which transformers stores the origin of a model. The
@@ -76,9 +76,9 @@ def settings_of(module: nn.Module) -> dict[str, str]:
         module: Any module.
 
     Returns:
-        The texts by key. The key of a setting is its path, such as ``attn.n_head``. The
-        key of the class name of a submodule is the submodule's path with a colon, such
-        as ``attn:``, and ``:`` for the module itself.
+        The settings by key. The key of a setting is its path, such as ``attn.n_head``.
+        The key of the class name of a submodule is the submodule's path with a colon,
+        such as ``attn:``, and ``:`` for the module itself.
 
     Example:
         >>> settings_of(nn.Sequential(nn.Dropout(0.1)))["0.p"]
@@ -109,7 +109,7 @@ def _held(part: nn.Module) -> Iterator[tuple[str, Any]]:
 
 
 def _as_text(value: Any, depth: int) -> str:
-    """Return a setting as text that is the same in every process."""
+    """Return a setting as a string that is the same in every process."""
     kind = type(value).__qualname__
     if isinstance(value, _PLAIN):
         return repr(value)

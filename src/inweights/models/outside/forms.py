@@ -119,7 +119,7 @@ def form_of(
     Args:
         module: The module.
         vocabulary: Number of tokens.
-        read: Function that returns the logits of the module's output; ``None`` if
+        read: Function that extracts the logits from the module's output; ``None`` if
             :func:`logits_of` can find them.
         label: Name of the module in messages.
 

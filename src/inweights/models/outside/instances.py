@@ -171,7 +171,7 @@ def outputs_of(name: str, logits: Callable[[Any], Any] | None, label: str) -> in
 
     Args:
         name: Hash of the module, under which this process stores it.
-        logits: Function that returns the logits of the module's output; ``None`` if
+        logits: Function that extracts the logits from the module's output; ``None`` if
             :func:`~.forms.logits_of` can find them.
         label: Name of the module in messages.
 

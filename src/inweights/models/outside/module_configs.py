@@ -153,8 +153,8 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
     Attributes:
         label: Name of the modules' class.
-        weights: Hash of the content of each module (its numbers, settings and source),
-            one for each replica.
+        weights: Hash of the content of each module (its tensors, settings and source
+            code), one for each replica.
         vocabulary: Number of tokens of the worlds that the model reads.
         outputs: Number of tokens for which the module itself returns logits.
         tokens: The module's ids for each token of the world; empty for the world's ids.
@@ -262,7 +262,7 @@ def as_model(
 
     Args:
         modules: One or more modules of one architecture.
-        logits: Function of a module's output that returns the logits, if needed.
+        logits: Function that extracts the logits from a module's output, if needed.
         tokens: The module's ids by name, or in the world's order; by default they are
             the ids of the world.
         vocabulary: The world's vocabulary, or its number of tokens; by default the

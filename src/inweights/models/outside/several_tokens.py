@@ -38,9 +38,9 @@ def say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
         by_first[own[0]].append(name)
     alike = [group for group in by_first.values() if len(group) > 1]
     text = (
-        f"{len(several)} of {len(names)} names are several tokens of '{config.label}', such as "
-        f"'{several[0]}'. Prompts contain all tokens of a name, the state of a name is that at "
-        "its last token, and "
+        f"{len(several)} of {len(names)} names consist of several tokens of '{config.label}', "
+        f"such as '{several[0]}'. Prompts contain all tokens of a name, the state of a name is "
+        "that at its last token, and "
     )
     if config.answers == "sum":
         text += (

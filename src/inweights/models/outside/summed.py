@@ -16,7 +16,7 @@ from inweights.worlds.arrays import Float, Int
 
 #: Ids of one prompt, or of one name.
 Ids = tuple[int, ...]
-#: Largest number of prompts that the module reads at once.
+#: Maximum number of prompts that the module reads at once.
 _AT_ONCE = 1024
 
 

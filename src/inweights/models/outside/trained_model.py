@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _NOT_REPLACED = (
     "states can be replaced only if every name of the world is a single token of the module; "
-    "some names here are several tokens"
+    "some names here consist of several tokens"
 )
 
 

@@ -2,8 +2,8 @@
 
 :func:`modules_from_file` implements :meth:`inweights.models.WrapConfig.load`. The file
 is a safetensors file. Its names are those of the module's ``state_dict``, with or
-without the prefix of ``torch.compile`` or of a wrapper for several GPUs. A pickle,
-which can run code, is an error. Shapes: ``R`` replicas.
+without the prefix of ``torch.compile`` or of a wrapper for several GPUs. Pickles are
+rejected, because they can run code. Shapes: ``R`` replicas.
 """
 
 from __future__ import annotations

@@ -83,12 +83,12 @@ def wrap(
             name of the world: ``{"ann": 17}``, or a list in the world's order. A name
             may consist of several ids, ``{"ann": [17, 4]}``. ``vocabulary`` is the
             world's vocabulary, or its number of tokens. Without ``tokens``, the world's
-            ids are passed to the module unchanged. Without both, the world must have
-            the same number of tokens as the module. If the name of an answer consists
-            of several ids, its score is that of the first id (``answers="first"``, the
-            default), or the sum of the log-probabilities of all ids
-            (``answers="sum"``). For ``sum``, the module reads a prompt once more for
-            each further id.
+            ids are passed to the module unchanged. If neither is given, the world must
+            have the same number of tokens as the module. If the name of an answer
+            consists of several ids, its score is that of the first id
+            (``answers="first"``, the default), or the sum of the log-probabilities of
+            all ids (``answers="sum"``). For ``sum``, the module reads a prompt once
+            more for each further id.
 
     Returns:
         For a factory, a :class:`WrapConfig`, whose ``build`` creates models. For trained

@@ -1,1 +1,1 @@
-"""Batches: the facts of a step (``plans``), as sequences (``sequences``, ``worlds``)."""
+"""Batches: ``plans`` selects the facts of a step, and ``sequences`` converts them to tensors."""

@@ -91,7 +91,7 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
             raise DataError(
                 "the worlds of all replicas must have the same number of tokens, and "
                 "statements of the same lengths and roles, of which the same ones are "
-                "out of distribution; train other worlds separately"
+                "out of distribution; train worlds that differ in these properties separately"
             )
     return given
 

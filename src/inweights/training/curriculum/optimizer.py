@@ -13,7 +13,7 @@ from inweights.config import Config, check_size, refuse_idle
 from inweights.errors import ConfigError
 from inweights.support.keys.code import Code, Taken, as_code, usual
 
-#: Largest number of updates of a phase; a larger number is assumed to be a typing
+#: Maximum number of updates of a phase; a larger number is assumed to be a typing
 #: error.
 MAX_STEPS = 10**9
 #: Largest learning rate, weight decay or noise.

@@ -183,7 +183,7 @@ class Phase(Config):
                 )
 
     def _check_batch(self) -> None:
-        """Check sizes and roles at once, since the phase may only start hours later."""
+        """Check sizes and roles immediately, since the phase may only start hours later."""
         sizes = self.batch if isinstance(self.batch, dict) else {"": self.batch}
         drawn: list[str] = []
         for key, size in sizes.items():

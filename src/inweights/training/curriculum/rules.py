@@ -76,19 +76,18 @@ class Edit(Config):
 
     Attributes:
         role: Role of the facts that are edited: ``first_hop``, ``second_hop``,
-            ``attribution``, ``similarity`` or ``edge``.
-        method: ``rank-one``: a change of the output matrix of one MLP of a GPT that,
-            judged by the second moment of the keys, disturbs other facts as little as
-            possible (ROME, Meng et al. 2022). ``training``: Adam on the edited facts
-            only. ``embedding``: Adam on the edited facts that changes only the
-            embeddings of the first tokens of their prompts.
+        method: ``rank-one`` changes the output matrix of one MLP of a GPT such that
+            other facts are disturbed as little as possible, judged by the second moment
+            of the keys (ROME, Meng et al. 2022). ``training`` trains all parameters on
+            the edited facts only, with Adam. ``embedding`` does the same, but changes
+            only the embeddings of the first tokens of the edited facts' prompts.
         count: Number of edited facts, at least 1.
         share: Fraction of the role's facts to edit, from 0 to 1; if above 0, it
             replaces ``count``.
         layer: Index of the block of a rank-one edit, counted from 0; by default the
             last block, whose edit has a closed form. In any other block, gradient
             descent determines the vector that the MLP has to add at the last token.
-        steps: Largest number of updates of gradient descent, at least 1. A replica is
+        steps: Maximum number of updates of gradient descent, at least 1. A replica is
             frozen as soon as each new answer has a probability of at least .9.
         rate: Learning rate of gradient descent, above 0.
 

@@ -35,7 +35,7 @@ def named_for(world: Any, model: Any) -> Curriculum:
         world: A world, or its config. A config is built with seed 0 if the choice
             depends on the roles of its facts; errors of building it propagate.
         model: A model, or its config. For ``None`` and models without a config, the
-            choice depends on the world alone.
+            choice depends only on the world.
 
     Example:
         >>> import inweights as iw

@@ -141,7 +141,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
             yield step, seen
 
     def is_unchanged_by_looks(self, world: World, model: Node2VecConfig) -> bool:
-        """Return whether the final model is bitwise the same whichever steps are measured.
+        """Return whether the final model is bitwise identical whichever steps are measured.
 
         This is the case for tied models (without separate output vectors) of graphs
         with more than 2000 nodes. For smaller graphs, the basis is recomputed and the

@@ -1,4 +1,4 @@
-"""Learners: ways to obtain a trained model from a world and a model's config.
+"""Learners: methods that produce a trained model from a world and a model's config.
 
 A :class:`Curriculum` trains a model by gradient descent, a :class:`Descent` computes
 the gradient descent of a Node2Vec without autograd, an :class:`Optimum` solves a convex

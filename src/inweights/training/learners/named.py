@@ -101,7 +101,7 @@ def analogy(
             Only the first two items of ``parts`` and ``losses`` are used; if they
             differ in length, additional items of the longer one are ignored.
         rate: Learning rate of AdamW.
-        steps: Largest number of updates in each phase.
+        steps: Maximum number of updates in each phase.
 
     Raises:
         ConfigError: There is no phase, ``rate`` or a weight is not above 0, or

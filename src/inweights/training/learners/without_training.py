@@ -25,7 +25,7 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
     has a margin of at least 1.
 
     Attributes:
-        gap: Largest relative duality gap of the solution, from 1e-7 to below 1.
+        gap: Maximum relative duality gap of the solution, from 1e-7 to below 1.
 
     Raises:
         ConfigError: ``gap`` is not from 1e-7 to below 1.

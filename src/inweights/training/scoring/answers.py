@@ -171,7 +171,7 @@ def answer_ranks(
     if len(groups) != 1:
         raise DataError(
             f"{part} must have prompts of one length and answers of one length, got "
-            f"{len(groups)} pairs of lengths; give the indices of one of them"
+            f"{len(groups)} pairs of lengths; give indices of statements with the same lengths"
         )
     group = groups[0]
     device = model.column.device

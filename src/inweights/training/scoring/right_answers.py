@@ -33,9 +33,9 @@ class Scores:
         right: Whether the largest logit belongs to a right answer.
         right_among: Whether the largest logit among the allowed candidates (see
             :func:`answer_scores`) belongs to a right answer.
-        loss: Cross-entropy over all candidates, in nats: for a fact, of the answer that
-            it states; for a query with several right answers, of their total
-            probability.
+        loss: Cross-entropy over all candidates, in nats. For a fact, it is that of the
+            answer that the fact states. For a query with several right answers, it is
+            the negative logarithm of their total probability.
         margin: Largest logit of a right answer minus the largest logit of a wrong one;
             positive if the model's answer is right.
         margin_among: Largest logit of a right answer minus the largest logit of a wrong

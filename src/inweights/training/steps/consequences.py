@@ -81,9 +81,9 @@ class Consequences:
                 default they are in the world's order.
 
         Raises:
-            DataError: The world has no facts of the role, for some fact of the role, no
-                other fact has an answer that is wrong for it, or the world has no
-                statements that could follow from such facts.
+            DataError: The world has no facts of the role; a fact cannot get a new
+                answer, since no other fact of the role has an answer that is wrong for
+                it; or the world has no statements that could follow from such facts.
         """
         if role not in world.facts.role_names:
             raise DataError(
@@ -139,8 +139,8 @@ def _right_answers(world: World) -> _Answers:
 def _near(prompt: tuple[int, ...], right: _Answers) -> list[int]:
     """Return the answers that an edit never gives to a fact.
 
-    These are the subject of the fact, its right answers, and the right answers to
-    these.
+    These are the subject of the fact, its right answers, and the right answers to the
+    prompts in which one of these replaces the subject.
     """
     near = {prompt[-1], *right[prompt]}
     for answer in right[prompt]:

@@ -198,8 +198,8 @@ def direction(
 
     ``C`` is the second moment of the keys of all facts, ``λ`` a ridge penalty, and
     ``K`` the keys of the edited facts. The directions are combined such that the
-    product of each with its own key is 1 and with the keys of the other edited facts 0.
-    Products with all other keys are small.
+    product of each with its own key is 1, and its products with the keys of the other
+    edited facts are 0. Products with all other keys are small.
 
     Args:
         model: The GPT.

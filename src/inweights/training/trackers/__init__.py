@@ -23,7 +23,7 @@ from inweights.training.trackers.tools import TOOLS
 
 __all__ = ["MAX_CURVES", "Tracker", "points"]
 
-#: Largest number of curves of one table; a larger table is only stored as a file.
+#: Maximum number of curves of one table; a larger table is only stored as a file.
 MAX_CURVES = 200
 #: Units that can be one run of the tracker.
 _PER = ("run", "trial", "sweep")
@@ -80,9 +80,8 @@ class Tracker(Observer):
     ) -> None:
         """Store the options that :class:`Tracker` explains; no run of the tracker is opened.
 
-        The ``tool`` is ``wandb``, ``trackio``, ``mlflow`` or ``tensorboard``. There is
-        one of its runs for each unit ``per``, and the loss is recorded once in
-        ``every`` steps.
+        The ``tool`` is ``wandb``, ``trackio``, ``mlflow`` or ``tensorboard``. It gets
+        one run for each unit ``per``, and the loss is recorded once in ``every`` steps.
 
         Raises:
             ConfigError: The tracker is unknown, its package is not installed, ``per``
@@ -239,7 +238,7 @@ def points(
             words.append(column)
     curves = table.select(words).n_unique() * len(numbers) if words else len(numbers)
     if curves > MAX_CURVES:
-        _LOG.info("%s would be %d curves; it is among the files alone", name, curves)
+        _LOG.info("%s would have %d curves and is stored only as a file", name, curves)
         return
     found: dict[int | None, dict[str, float]] = defaultdict(dict)
     for row in table.iter_rows(named=True):

@@ -68,7 +68,7 @@ def module_of(tool: str) -> Any:
 
 
 def plain_name(name: str) -> str:
-    """Return a name with the characters replaced that a tracker may reject.
+    """Return a name in which characters that a tracker may reject are replaced.
 
     An equals sign becomes a hyphen, and a comma before a space is removed. Letters,
     digits, spaces and ``_ . / , -`` are unchanged. Every other character becomes an

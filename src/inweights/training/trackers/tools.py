@@ -43,8 +43,8 @@ class Wandb:
     ) -> None:
         """Open the run ``name``, with its settings ``config``, in a ``group`` of a ``project``.
 
-        Local files are written below ``folder``. A folder that cannot be created is an
-        OSError, and a missing package is a ConfigError.
+        Local files are written below ``folder``. An OSError is raised if the folder
+        cannot be created, and a ConfigError is raised if the package is missing.
         """
         folder.mkdir(parents=True, exist_ok=True)
         self._wandb = module_of("wandb")
@@ -107,7 +107,8 @@ class Trackio:
     ) -> None:
         """Open the run ``name``, with its settings ``config``, in a ``group`` of a ``project``.
 
-        The argument ``folder`` is not used. A missing package is a ConfigError.
+        The argument ``folder`` is not used. A ConfigError is raised if the package is
+        missing.
         """
         del folder
         self._trackio = module_of("trackio")
@@ -150,7 +151,7 @@ class MLflow:
         project: Name of the project.
         group: Name of the group: a sweep, a recipe, or the run itself.
         name: Name of the run.
-        config: Settings of the run, stored as texts of at most 500 characters.
+        config: Settings of the run, stored as strings of at most 500 characters.
         folder: Folder of local files, which is created if needed. Unless
             ``MLFLOW_TRACKING_URI`` is set, runs are stored in its file ``mlflow.db``.
 
@@ -169,8 +170,8 @@ class MLflow:
     ) -> None:
         """Open the run ``name``, with its settings ``config``, in a ``group`` of a ``project``.
 
-        Local files are written below ``folder``. A folder that cannot be created is an
-        OSError, and a package that is not installed a ConfigError.
+        Local files are written below ``folder``. An OSError is raised if the folder
+        cannot be created, and a ConfigError is raised if the package is missing.
         """
         mlflow = module_of("mlflow")
         local = f"sqlite:///{folder.resolve() / 'mlflow.db'}"
@@ -237,7 +238,8 @@ class TensorBoard:
     ) -> None:
         """Open the run ``name``, with its settings ``config``, in a ``group`` of a ``project``.
 
-        It is written below ``folder``. A package that is not installed a ConfigError.
+        It is written below ``folder``. A ConfigError is raised if the package is
+        missing.
         """
         place = (
             folder

@@ -21,7 +21,7 @@ __all__ = ["adapted_linear", "joined_adapters"]
 
 
 class _AdaptedLinear(torch.autograd.Function):
-    """Autograd function ``x Wᵀ + bias + scale · x Aᵀ Bᵀ`` with a frozen ``W``, for a matrix."""
+    """Autograd function ``x Wᵀ + bias + scale · x Aᵀ Bᵀ`` of a matrix ``x``, with frozen ``W``."""
 
     @staticmethod
     def forward(

@@ -1,1 +1,1 @@
-"""The loss of a step: cross-entropy (``loss.py``), users' losses (``user_loss.py``)."""
+"""Losses of a step: cross-entropy (``loss.py``) and users' own losses (``user_loss.py``)."""

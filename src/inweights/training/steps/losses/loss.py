@@ -36,7 +36,7 @@ from inweights.training.steps.losses.cross_entropy import (
 from inweights.training.steps.losses.rounding import RoundedProducts
 from inweights.worlds.arrays import Float, Int
 
-#: Largest number of logits in a batch for plain cross-entropy, which needs three copies
+#: Maximum number of logits in a batch for plain cross-entropy, which needs three copies
 #: of them.
 MAX_LOGITS = 2**25
 

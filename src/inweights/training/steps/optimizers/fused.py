@@ -136,7 +136,7 @@ def _groups(
 def one_for_all_rows(
     flat: FlatParameters, settings: Sequence[Optimizer], spans: Sequence[Span]
 ) -> torch.optim.Optimizer:
-    """Build an optimizer with the same number of kernels for any number of learning rates.
+    """Build an optimizer whose number of kernels is the same for any number of learning rates.
 
     Apart from the learning rate and weight decay, the update is the same function for
     all rows. The fused kernel computes the update in a separate matrix, and the update

@@ -27,7 +27,7 @@ from inweights.training.steps.optimizers.stored_state import pack_state, unpack_
 #: Rows whose length is a multiple of this number can form one block, since no row ends
 #: within a vector register.
 LANES = 32
-#: Largest number of entries of a block, which PyTorch computes in one thread.
+#: Maximum number of entries of a block, which PyTorch computes in one thread.
 MAX_TOGETHER = 2**15
 #: Shape of the matrix, and number of steps, with which an update is tested for being
 #: elementwise.
