@@ -292,7 +292,7 @@ class Model(ReadableStates):
         return Card(f"{type(self).__name__}: {self.extra_repr()}", about).html
 
     def extra_repr(self) -> str:
-        """Return the numbers of replicas, parameters per replica, tokens and candidates as text."""
+        """Return the numbers of replicas, parameters, tokens and candidates as a string."""
         each = sum(parameter[0].numel() for parameter in self.parameters())
         return (
             f"{plural(self.replicas, 'replica')} of {each:,} parameters, "

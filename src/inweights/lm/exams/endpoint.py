@@ -1,4 +1,4 @@
-"""Evaluate a model behind an OpenAI-compatible address, and store its answers in a file.
+"""Evaluate a model through an OpenAI-compatible API, and store its answers in a file.
 
 An :class:`Endpoint` represents the model. :func:`ask_endpoint` sends every question
 once, and :func:`requests_of` counts the questions that are still to be sent.
@@ -43,7 +43,7 @@ _SYSTEM = (
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Model behind an OpenAI-compatible address.
+    """Model that a server offers through an OpenAI-compatible API.
 
     Attributes:
         url: Base URL, such as ``http://localhost:8080/v1``.

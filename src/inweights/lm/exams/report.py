@@ -1,4 +1,4 @@
-"""Combine all measurements of a model, alone or compared with the model before fine-tuning.
+"""Combine all measurements of a model, optionally compared with the model before fine-tuning.
 
 ``inweights evaluate`` prints and stores the result of :func:`evaluation`.
 :func:`forecast_of` adds the theory's predictions for the same questions.

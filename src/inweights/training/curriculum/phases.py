@@ -52,12 +52,12 @@ class Phase(Config):
             counts distinct inputs.
         loss: Tokens whose cross-entropy is minimised: ``last`` (the last token of the
             answer), ``answer`` (all tokens of the answer), ``every`` (all tokens of
-            prompt and answer except the first), or a list of indices of tokens of the
-            answer, counted from 0. Alternatively a user's own loss function for the
-            tokens that ``at`` names: ``function(logits, targets)`` takes tensors ``[R,
-            n, K]`` and ``[R, n]`` (``R`` replicas, ``n`` labels, ``K`` candidates) and
-            returns a tensor ``[R]``. If the weights of roles differ, the function must
-            also take an argument ``weights``, ``[R, n]``, which sum to 1 for each
+            prompt and answer except the first), or a list of indices of answer tokens,
+            counted from 0. Alternatively a user's own loss function for the tokens that
+            ``at`` names: ``function(logits, targets)`` takes tensors ``[R, n, K]`` and
+            ``[R, n]`` (``R`` replicas, ``n`` labels, ``K`` candidates) and returns a
+            tensor ``[R]``. If the weights of roles differ, the function must also take
+            an argument ``weights``, ``[R, n]``, whose entries sum to 1 for each
             replica.
         at: Tokens for which a user's loss function is evaluated; possible values are
             those of ``loss``. Without such a function, it must not be given.
@@ -204,8 +204,7 @@ class Phase(Config):
     def place(self) -> Place:
         """Tokens that the loss predicts: ``at`` for a user's loss, otherwise ``loss``.
 
-        The value is ``last``, ``answer``, ``every``, or indices of tokens of the
-        answer.
+        The value is ``last``, ``answer``, ``every``, or indices of answer tokens.
         """
         loss = self.loss
         return self.at if isinstance(loss, Code) else loss

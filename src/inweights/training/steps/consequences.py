@@ -1,4 +1,4 @@
-"""The statements that follow from edits of stored facts, derived from the world alone.
+"""The statements that follow from edits of stored facts, derived only from the world.
 
 For each fact of a role, an instance of :class:`Consequences` contains the new answer
 after an edit, the statements that follow from the fact (a composition through an edited

@@ -75,7 +75,7 @@ class Wandb:
             self._run.log({"step": step, **numbers})
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Store the files at ``paths`` as one artifact ``results``, named after the group."""
+        """Store the files at ``paths`` as one ``results`` artifact, named after the group."""
         self._run.log_artifact(_artifact(self._wandb, self._group, paths))
 
     def end(self, *, failed: bool) -> None:
@@ -131,7 +131,7 @@ class Trackio:
         self._run.log(dict(numbers), step=step)
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Store the files at ``paths`` as one artifact ``results``, named after the run."""
+        """Store the files at ``paths`` as one ``results`` artifact, named after the run."""
         self._run.log_artifact(_artifact(self._trackio, self._run.name, paths))
 
     def end(self, *, failed: bool) -> None:

@@ -170,6 +170,6 @@ def _check_alone(
 def _mixing(code: Code, hint: str) -> ConfigError:
     return ConfigError(
         f"{code.name} mixes replicas: its value for one replica depends on other "
-        "replicas, so a run would give different results alone than together with "
+        "replicas, so the results of a run would depend on whether it is trained together with "
         f"others; {hint}"
     )
