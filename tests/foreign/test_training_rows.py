@@ -52,7 +52,9 @@ def written(folder: Path, rows: list[dict[str, Any]], kind: str = "jsonl") -> Pa
 @pytest.mark.parametrize("name", ROWS)
 def test_a_format_is_read_and_said(name: str, kind: str, tmp_path: Path) -> None:
     file = written(tmp_path, [ROWS[name]] * 2, kind)
-    with pytest.warns(CautionWarning, match=f"is read as {name}: .* the completion is "):
+    with pytest.warns(
+        CautionWarning, match=f"is read as {name}: .* the completion is "
+    ):
         examples = read_examples(file)
     assert examples == [Example(ASKED, f" {ANSWERED}")] * 2
     lm = load_model("@tiny")

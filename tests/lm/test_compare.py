@@ -225,7 +225,10 @@ def test_a_role_of_ones_own_is_in_no_group(tmp_path) -> None:
     ("changed", "said"),
     [
         ({"facts": 3}, "question 1 .*facts a list of numbers, got .*'facts': 3"),
-        ({"candidates": "Italy, Peru"}, "candidates a list of strings, .*'Italy, Peru'"),
+        (
+            {"candidates": "Italy, Peru"},
+            "candidates a list of strings, .*'Italy, Peru'",
+        ),
         ({"candidates": None}, "candidates a list of strings, .*'candidates': None"),
         (
             {"answer": 1984, "candidates": [1984, 1990]},

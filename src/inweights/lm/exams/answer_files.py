@@ -188,6 +188,7 @@ def _of_lm_eval(file: Path, metric: str) -> Iterator[tuple[str, str, str, float]
 def _metric_of(sample: dict[str, Any], wanted: str, file: Path) -> str:
     there = sample.get("metrics") or [name for name in _METRICS if name in sample]
     names = [wanted] if wanted else [name for name in _METRICS if name in there]
+    if not names or not isinstance(sample.get(names[0]), int | float):
         expected = (
             f"no metric '{wanted}'"
             if wanted
