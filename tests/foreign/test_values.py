@@ -292,7 +292,7 @@ _ITSELF.append(_ITSELF)
     [
         (
             np.datetime64("2020-01-01", "ns"),
-            r"a numpy.datetime64, .* write a date of Python",
+            r"a numpy.datetime64, .* write a Python date",
         ),
         (np.timedelta64(3, "ns"), "a numpy.timedelta64"),
         (np.longdouble(1) / 3, r"a numpy.longdouble, .* write float\(value\)"),

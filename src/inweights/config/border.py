@@ -1,9 +1,9 @@
 """Convert numbers, arrays and series of NumPy, polars, pandas and PyTorch to Python values.
 
-Conversion takes place once, where a value enters the library: a number becomes the
-Python number of the same value (:func:`as_python`), a sequence of values a list
-(:func:`as_list`). An array that is itself a value, such as an option of a factory, is
-not converted.
+Conversion takes place once, where a value enters the library. A number becomes the
+Python number of the same value (:func:`as_python`), and a sequence of values becomes a
+list (:func:`as_list`). An array that is itself a value, such as an option of a factory,
+is not converted.
 """
 
 import sys
@@ -115,10 +115,11 @@ def as_list(values: Any) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Return the config of another library as values for JSON: string keys, lists for tuples.
+    """Return the config of another library as values for JSON.
 
-    Nested dictionaries, lists and tuples are converted, too. Other values, such as
-    infinite numbers, are unchanged.
+    Keys of dictionaries become strings, and tuples become lists, also within nested
+    dictionaries, lists and tuples. Other values, such as infinite numbers, are
+    unchanged.
 
     Args:
         value: The config, as nested dictionaries, lists and tuples.

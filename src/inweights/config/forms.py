@@ -33,7 +33,7 @@ class Form:
         name: Key of the JSON object that represents the value.
         write: Function that decomposes the value into simpler ones; it raises a
             ``ConfigError`` if the value cannot be restored exactly.
-        read: Function that restores the value from the simpler values. If these are
+        read: Function that restores the value from the simpler ones. If these are
             damaged, it raises a built-in exception, such as ``ValueError`` or
             ``TypeError``.
     """
@@ -46,9 +46,9 @@ class Form:
 def form_of(value: Any) -> Form | None:
     """Return the form in which a value is encoded, or ``None`` if its type has no form.
 
-    The form belongs to the exact type of the value; only for ``Path`` do subclasses
-    share it. Values that JSON expresses, such as lists, have no form. Infinite and NaN
-    floats have no form either; :func:`write_number` encodes them.
+    A form applies only to values of exactly its type, except that the form of ``Path``
+    also applies to subclasses. Values that JSON expresses, such as lists, have no form.
+    Infinite and NaN floats have no form either; :func:`write_number` encodes them.
 
     Args:
         value: Any value.

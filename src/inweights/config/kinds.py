@@ -70,9 +70,8 @@ class Kinds(dict[str, type[Any]]):
 
         Raises:
             ConfigError: The class has no tag or lacks a required member, or another
-                class has this tag. A class with the same module and name as the
-                registered one is not an error: it replaces it, as when a notebook cell
-                is run again.
+                class has this tag. If that class has the same module and name, it is
+                replaced without an error, as when a notebook cell is run again.
         """
         name = getattr(getattr(kind, "__struct_config__", None), "tag", None)
         if not isinstance(name, str) or not all(

@@ -2,10 +2,10 @@
 
 :func:`to_plain` returns all fields, and :func:`identity` the fields that determine a
 run's key. Where the type of a field determines how to restore a value, the value is
-simplified: dates become strings, tuples lists. A field that accepts anything (``Any``,
-``dict[str, Any]``) keeps its values unchanged, since otherwise ``(1, 2)`` and ``[1,
-2]`` could not be distinguished; :func:`inweights.config.values.encode` encodes these
-values.
+simplified: dates become strings, and tuples become lists. A field that accepts any
+value (``Any``, ``dict[str, Any]``) keeps its values unchanged, since otherwise ``(1,
+2)`` and ``[1, 2]`` could not be distinguished;
+:func:`inweights.config.values.encode` encodes these values.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _WRITTEN = ("datetime", "decimal", "uuid", "enum")
 def to_plain(config: msgspec.Struct) -> dict[str, Any]:
     """Return a config as dictionaries, lists, strings, booleans, numbers and ``None``.
 
-    Tuples become lists, sets sorted lists, and dates strings. The tag of a config that
-    is chosen by name is included, usually as ``kind``. Values of a field of type
-    ``Any``, such as the options of a factory, are unchanged;
+    Tuples become lists, sets become sorted lists, and dates become strings. The tag of
+    a config that is chosen by name is included, usually as ``kind``. Values of a field
+    of type ``Any``, such as the options of a factory, are unchanged;
     :func:`inweights.config.values.encode` converts them to JSON data.
 
     Args:
@@ -229,7 +229,7 @@ def _form(hint: Any) -> str:
 def is_open(hint: Any) -> bool:
     """Return whether an annotation allows values of different types with equal JSON.
 
-    For example, ``date | str`` allows a date and a string that would be written alike.
+    For example, ``date | str`` allows a date and a string that have the same JSON.
     :func:`to_plain` leaves the values of such a field unchanged, so that they remain
     distinguishable.
 

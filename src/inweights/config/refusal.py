@@ -1,7 +1,7 @@
 """Check the values of a config; errors state the path, the value and the nearest valid name.
 
-:func:`check_types` is called when a config is created; :func:`refusal` builds the error
-when one cannot be decoded from plain values.
+:func:`check_types` is called when a config is created. :func:`refusal` builds the error
+that is raised if a config cannot be decoded from plain values.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ def refusal(
     kind: type[msgspec.Struct],
     values: Mapping[str, Any],
 ) -> Exception:
-    """Create the error for an invalid value, which names its path and suggests a valid name.
+    """Create the error for an invalid value; its message states the path and a valid name.
 
     Args:
         error: The error that msgspec raised.

@@ -1,4 +1,4 @@
-"""Check that numbers of configs are in range, and that given settings have an effect."""
+"""Check that numbers in configs are in range, and that given settings have an effect."""
 
 from collections.abc import Mapping
 
@@ -61,8 +61,8 @@ def refuse_idle(
         given: Values of the settings, by name; a falsy value, such as 0 or an empty
             tuple, counts as not given.
         has_effect: Whether the settings have an effect; if so, no error is raised.
-        where: Text for the error message: the setting because of which they have no
-            effect, such as ``kind = 'constant'``.
+        where: The setting because of which the given settings have no effect, as text
+            for the error message, such as ``kind = 'constant'``.
 
     Raises:
         ConfigError: A given setting has no effect.

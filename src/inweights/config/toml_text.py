@@ -1,4 +1,4 @@
-"""Parse TOML after checking its size, since long dotted keys need quadratic memory.
+"""Parse TOML after checking its size, since parsing long dotted keys needs quadratic memory.
 
 :func:`parse_toml` parses the text of files, :func:`parse_value` and :func:`value_text`
 convert single values of the command line. The check before parsing considers only

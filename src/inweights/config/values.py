@@ -114,7 +114,7 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
 
 
 def to_json(value: Any, hook: Hook | None = None) -> bytes:
-    """Return a value as canonical JSON, which is equal only for values of equal types and content.
+    """Return a value as canonical JSON, which differs for values of different types or content.
 
     Dictionaries with the same items have equal bytes even if the order of their keys
     differs; ``1``, ``1.0`` and ``True`` have different bytes.
@@ -143,8 +143,8 @@ def from_json(text: bytes | str, hook: Hook | None = None) -> Any:
 
     Raises:
         ConfigError: A key that begins with ``$`` is unknown or is not the only key of
-            its object, or its value is damaged. msgspec.DecodeError: The text is not
-            JSON (a ``ValueError``).
+            its object, or its value is damaged.
+        DecodeError: The text is not JSON (``msgspec.DecodeError``, a ``ValueError``).
     """
     return decode(msgspec.json.decode(text), hook)
 
