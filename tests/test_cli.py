@@ -280,7 +280,7 @@ def test_audit_speaks_to_people_and_programs(capsys) -> None:
 
 
 def test_a_dense_graph_prints_no_flood_of_leaks(capsys, tmp_path) -> None:
-    # Everyone is near everyone, so that every chain is stated outright: 20 · 19 · 18 of
+    # Everyone is near everyone, so that every chain is stated directly: 20 · 19 · 18 of
     # them.
     names = [f"p{i}" for i in range(20)]
     rows = [f"{a},near,{b}" for a in names for b in names if a != b]

@@ -85,7 +85,7 @@ def test_the_outlook_adds_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "header", "level", "title"),
     [
-        ([*PLACES, "ann,from,italy"], "", "act", "1 composed answer stated outright"),
+        ([*PLACES, "ann,from,italy"], "", "act", "1 composed answer stated directly"),
         ([*PLACES, "rome,was,n/a"], "", "act", "1 placeholder in place of a name"),
         ([*PLACES, "ann,home,rome"], "", "note", "1 fact stated again"),
         (
@@ -134,7 +134,7 @@ def test_what_is_found(
 def test_what_is_to_be_done_comes_first(tmp_path: Path) -> None:
     found = findings(audited(tmp_path, *PLACES, "ann,home,rome"))
     assert [f.level for f in found] == ["act", "note", "note"]
-    told = "With 3 identities 3 more questions of all kinds follow, less those that no longer do."
+    told = "With 3 identities, the number of questions that follow increases by 3 (all kinds)."
     assert told in found[0].text
 
 
@@ -142,7 +142,7 @@ def test_the_relations_with_most_late_analogies_are_named() -> None:
     columns = {"shared": ["in", "on"], "attribute": ["job", "age"], "late": [1, 7]}
     more = pl.DataFrame(columns).with_columns(groups=1, pairs=pl.col("late"))
     (found,) = _late(cast("Audit", SimpleNamespace(transfers=more)))
-    assert found.text.startswith("8 pairs of entities, most by on after age")
+    assert found.text.startswith("8 pairs of entities, most with on after age")
 
 
 def test_names_that_may_be_misspelt_are_told_without_a_copy(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_names_that_may_be_misspelt_are_told_without_a_copy(tmp_path: Path) -> N
     (near,) = (f for f in findings(made) if f.title == "1 name that may be misspelt")
     assert near.level == "act"
     assert near.text.startswith("'Marta Ilvse', 'Marta Ilves': 1 letter apart")
-    assert near.text.endswith(". `--fix FOLDER --near` takes the second name.")
+    assert near.text.endswith(". `--fix FOLDER --near` uses the second name.")
 
 
 def test_the_statements_named_first_have_the_largest_margins() -> None:
@@ -172,7 +172,7 @@ def test_the_statements_named_first_have_the_largest_margins() -> None:
     made = cast(Audit, SimpleNamespace(forecast=SimpleNamespace(queries=queries)))
     [finding] = _asserted(made)
     assert finding.title == "5 statements will be asserted without a fact"
-    assert "With the largest margins: q → x; s → x; r → x." in finding.text
+    assert "Those with the largest margins are q → x; s → x; r → x." in finding.text
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,19 @@ def test_a_value_of_ones_own_is_no_contradiction(
 @pytest.mark.parametrize(
     ("mended", "broken", "most", "said"),
     [
-        (2, 0, (1, 2), "With 1 identity 2 more questions of all kinds follow"),
-        (2, 1, (1, 1), "With 1 identity 1 more questions of all kinds follow"),
-        (2, 0, (2, 3), "no longer do; with all 2 that could help, 3."),
+        (
+            2,
+            0,
+            (1, 2),
+            "With 1 identity, the number of questions that follow increases by 2",
+        ),
+        (
+            2,
+            1,
+            (1, 1),
+            "With 1 identity, the number of questions that follow increases by 1",
+        ),
+        (2, 0, (2, 3), "(all kinds); with all 2 that could help, by 3."),
         (1, 1, (1, 0), ""),
         (0, 0, (1, 0), ""),
         (1, 2, (1, -1), ""),

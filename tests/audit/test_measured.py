@@ -10,4 +10,4 @@ def test_the_evidence_of_a_strategy_has_a_gain_for_each_kind_of_question() -> No
         kinds = [ASKED[row.asked] for row in MEASURED if row.strategy == name]
         parts = evidence(name).split("; ")
         assert [part.split(": ")[0] for part in parts] == kinds
-    assert evidence("mine").startswith("not measured there")
+    assert evidence("mine").startswith("not measured;")

@@ -1,9 +1,9 @@
-"""Audit triples: which conclusions a model can draw from the facts, and which it cannot, and why.
+"""Audit triples: find which conclusions a model can draw from the facts, and explain why.
 
 :func:`audit` collects the tables of :mod:`inweights.audit.counts` and a prediction in
-an :class:`Audit`; :mod:`inweights.audit.findings` turns that into sentences. Everything
-except the prediction is counted with joins and group-bys, so that 100,000 triples take
-seconds.
+an :class:`Audit`, which :mod:`inweights.audit.findings` describes in sentences. All
+tables are computed with joins and group-bys, so that the audit of 100,000 triples takes
+only seconds, apart from the prediction.
 """
 
 import time
@@ -36,40 +36,40 @@ class Audit:
     Attributes:
         knowledge: The facts that were audited.
         relations: One row per relation, in the order of the file: ``relation`` (its
-            name), ``triples``, ``subjects`` and ``objects`` (numbers of facts and of
-            distinct entities), ``values`` (mean number of objects of a subject),
+            name), ``triples`` (number of facts), ``subjects`` and ``objects`` (numbers
+            of distinct entities), ``values`` (mean number of objects per subject),
             ``most_common`` (the object that most subjects have) and ``share`` (the
-            fraction of subjects that have that object: the accuracy of a guess from the
-            relation alone).
-        compositions: One row per pair of relations that form chains, most chains first:
-            ``first``, ``second`` (names of the relations), ``chains`` (exact number of
-            chains), ``subjects``, ``bridges``, ``answers`` (numbers of distinct
-            entities in these positions of the chains), ``complexity`` (largest number
-            of objects that one subject reaches through any first relation followed by
-            ``second``), ``expected`` (mean of 1 / (that number of objects) over the
-            chains), ``stated`` (number of chains whose answer is the object of a fact
-            about the same subject) and ``share`` (fraction of the chains that end in
-            the most common answer). All columns except ``chains`` are computed from the
-            listed chains.
-        listed: Fraction of all chains that were listed: below 1 if there are more than
-            a million chains, and 1 if there are none.
+            fraction of the subjects that have this object, which is the accuracy of a
+            model that always answers with it).
+        compositions: One row per pair of relations that form chains, in descending
+            order of the number of chains: ``first``, ``second`` (names of the
+            relations), ``chains`` (exact number of chains), ``subjects``, ``bridges``,
+            ``answers`` (numbers of distinct entities in these positions of the chains),
+            ``complexity`` (largest number of objects that one subject reaches through
+            any first relation followed by ``second``), ``expected`` (mean of 1 / (that
+            number of objects) over the chains), ``stated`` (number of chains whose
+            answer is the object of a fact about the same subject) and ``share``
+            (fraction of the chains that end in the most common answer). All columns
+            except ``chains`` are computed from the listed chains.
+        listed: Fraction of all chains that were listed. It is below 1 if there are more
+            than a million chains, and 1 if there are none.
         bridges: One row per entity that is the object of one fact and the subject of
-            another, most incoming facts first: ``entity``, ``incoming`` and
+            another, in descending order of ``incoming``: ``entity``, ``incoming`` and
             ``outgoing`` (numbers of facts) and ``identity`` (whether its identity
             statement, ``b → b``, is among the facts).
-        transfers: One row per pair of relations that suggests analogies, most pairs of
-            entities first. In such an analogy, two entities have the same value of the
-            relation ``shared``, but only one of them has a value of the relation
+        transfers: One row per pair of relations that suggests analogies, in descending
+            order of ``pairs``. In such an analogy, two entities have the same value of
+            the relation ``shared``, but only one of them has a value of the relation
             ``attribute``; a model may infer that the other has this value as well,
             correctly or not. Columns: ``shared``, ``attribute``, ``groups`` (number of
             values of ``shared``), ``pairs`` (number of pairs of entities) and ``late``
             (number of those pairs whose shared value is trained in a later stage than
             the attribute). Relations whose values are dates, numbers or unique to a
             subject are left out.
-        leaks: One row per listed chain and fact that directly states the chain's
-            answer: ``subject``, ``first``, ``bridge``, ``second``, ``answer``,
-            ``stated_as`` (relation of the direct fact), ``fact`` (its index) and
-            ``line`` (its line in the file).
+        leaks: One row for each pair of a listed chain and a fact that directly states
+            the answer of the chain: ``subject``, ``first``, ``bridge``, ``second``,
+            ``answer``, ``stated_as`` (relation of the direct fact), ``fact`` (its
+            index) and ``line`` (its line in the file).
         name_overlap: One row per relation: ``relation`` and ``contained``, the fraction
             of its facts in which the name of the object is part of the subject's name,
             or the other way round, so that the answer can be read off the name.
@@ -77,8 +77,9 @@ class Audit:
             questions, at most three for each relation and for each kind of question:
             ``role`` (``fact: RELATION``, or the kind of question), ``text``,
             ``answer``.
-        contradicted: Chains whose end contradicts a different fact of the file, as if
-            one name meant two things: the indices of the three facts
+        contradicted: Chains whose end contradicts another fact of the file, which
+            suggests that one name is used for two things. Each entry contains the
+            indices of the three facts
             (:class:`~inweights.audit.homonyms.Contradicted`).
         entity_positions: Numbers of entities under the keys ``subject only``, ``object
             only`` and ``both``, and number of dates and numbers among the objects under
@@ -119,13 +120,13 @@ def audit(
     Args:
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.
         forecast: Whether to predict which questions a trained model answers correctly.
-            If there are more facts than can be solved within ``seconds``, the
+            If there are more facts than the solver can process within ``seconds``, the
             prediction covers a part of them.
         seconds: Time limit of the prediction, in seconds, from 0 to 10,000,000. The
             other parts of the audit have no time limit.
         wording: Sentence templates and kinds of relations. Templates and kinds that it
-            lacks, or all if it is ``None``, are taken from the file if it defines them,
-            and are generic otherwise.
+            does not contain (with ``None``, all of them) are taken from the file, or
+            are generic if the file does not define them.
         progress: Called during the prediction with a description, the number of
             iterations and the relative gap; ``None`` disables progress reporting.
         watch: Called before each part of the audit with the number of finished parts,

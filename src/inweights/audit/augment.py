@@ -56,7 +56,7 @@ class Augmented:
             (``fact``, or the kind of text that a strategy makes), ``stage`` (of the
             curriculum, from 0), ``prompt``, ``completion``, ``text`` (both together),
             ``turn`` (the user's turn in chat).
-        control: A training set with the same columns that contains the facts alone,
+        control: A training set with the same columns that contains only the facts,
             repeated until it is as long as ``train`` (in tokens if a tokenizer was
             given, otherwise in words).
         questions: The table of :func:`inweights.audit.held_out`, with two more columns:
@@ -74,12 +74,12 @@ class Augmented:
         chains: Number of all possible two-step questions (distinct prompts);
             ``questions`` may contain fewer.
         alone: Number of questions left out because they have no wrong candidate.
-        choices: Choices of ``auto``, one for each kind of question; empty without it.
+        choices: Choices that ``auto`` made, one per kind of question; otherwise empty.
         facts: One row per fact: ``subject``, ``relation``, ``object``.
-        rewritten: Number of facts whose text from ``rewrite`` was used, and number of
-            facts given to it; both are 0 without ``rewrite``.
-        often: Smallest and largest number of rows of ``train`` per fact that state
-            this fact alone.
+        rewritten: Number of facts for which a text from ``rewrite`` was used, and
+            number of facts passed to ``rewrite``; both are 0 if it is ``None``.
+        often: Smallest and largest number, over all facts, of rows of ``train`` that
+            state only this fact.
         doubtful: Number of facts that cannot begin a chain because their object may be
             a homonym (one name for two things).
     """
@@ -139,7 +139,7 @@ def augment(
     rewrite: Callable[[Sequence[str]], Sequence[str]] | None = None,
     watch: Progress | None = None,
 ) -> Augmented:
-    """Turn facts into training texts, add more texts by strategies, and hold out questions.
+    """Turn facts into training texts, add further texts with strategies, and hold out questions.
 
     Args:
         knowledge: The facts.
@@ -151,8 +151,8 @@ def augment(
             ``auto``.
         wording: Sentence templates; by default those of the file if it defines any,
             otherwise generic ones.
-        wordings: Largest number of wordings in which a strategy states the same thing;
-            from 1 to the largest number of templates of a relation.
+        wordings: Largest number of wordings in which a strategy states the same fact or
+            chain; from 1 to the largest number of templates of a relation.
         hops: Largest number of facts in a chain whose end ``derive`` states; from 2 to
             6.
         most: Largest number of chains of each length that strategies state; at least 1.
@@ -162,8 +162,8 @@ def augment(
             Facts are repeated until this fraction is reached, so that errors on
             held-out chains are not due to forgotten facts.
         replay: Path of a text file with one text per line, or a sequence of texts, for
-            the strategy ``replay``. Together they are at most a quarter as long as all
-            other texts.
+            the strategy ``replay``. The replayed texts are in total at most a quarter
+            as long as all other texts.
         budget: Length of the training set, in tokens (in words if ``tokens`` is
             ``None``). It is filled with all facts, then with added texts in random
             order, then with repetitions. With 0, each row occurs once.
@@ -174,10 +174,10 @@ def augment(
         seed: Root seed of all random choices among questions, chains and repetitions;
             from 0 to 2**63 - 1.
         tokens: Function that returns the number of tokens (above 0) of each text in a
-            list, as one of :func:`inweights.audit.token_counter` does; ``None``
-            measures length in words.
+            list, such as the result of :func:`inweights.audit.token_counter`. With
+            ``None``, length is measured in words.
         first: Chains of two facts, as pairs of indices (not checked), that are stated
-            before all others if ``most`` limits their number, such as those of
+            before all others if ``most`` limits their number, such as the result of
             :func:`inweights.audit.failing_chains`.
         rewrite: Function that rewords texts for the strategy ``paraphrases``, such as
             :func:`inweights.lm.paraphraser`. It returns one text for each text given,

@@ -92,11 +92,10 @@ def _bridges(audit: Audit) -> Iterator[Finding]:
     if advice and len(advice.mended) > len(advice.broken):
         bridges = len(advice.identities)
         net = len(advice.mended) - len(advice.broken)
-        few = f"With {plural(bridges, 'identity', 'identities')} {net:,} more questions of all "
-        few += "kinds follow, "
-        few += "less those that no longer do"
+        few = f"With {plural(bridges, 'identity', 'identities')}, the number of questions that "
+        few += f"follow increases by {net:,} (all kinds)"
         if advice.most[0] > bridges:
-            few += f"; with all {advice.most[0]} that could help, {advice.most[1]:,}"
+            few += f"; with all {advice.most[0]} that could help, by {advice.most[1]:,}"
         few += ". " if advice.status == "certified" else f" ({advice.status}). "
     yield Finding(
         "act",
@@ -118,9 +117,9 @@ def _asserted(audit: Audit) -> Iterator[Finding]:
         yield Finding(
             "act",
             f"{plural(rows.height, 'statement')} will be asserted without a fact",
-            f"With the largest margins: {told}. The model infers them from similar entities; if "
-            "that may do harm, state the true fact, or some counter-examples (`inweights "
-            "predict`).",
+            f"Those with the largest margins are {told}. The model infers them from similar "
+            "entities. If they may do harm, state the true facts, or some counter-examples "
+            "(`inweights predict`).",
         )
 
 
@@ -130,9 +129,9 @@ def _crowded(audit: Audit) -> Iterator[Finding]:
         yield Finding(
             "note",
             f"{plural(many.height, 'pair')} of relations with several answers per subject",
-            f"Most for ({worst['first']}, {worst['second']}): up to {worst['complexity']}. Without "
-            f"attention to the bridge {worst['expected']:.0%} of them are right, by chance among "
-            "these (1/C).",
+            f"The pair ({worst['first']}, {worst['second']}) has the most, up to "
+            f"{worst['complexity']}. A model that ignores the bridge chooses among them by chance, "
+            f"and answers {worst['expected']:.0%} of the questions correctly (1/C).",
         )
 
 
@@ -141,10 +140,10 @@ def _leaks(audit: Audit) -> Iterator[Finding]:
         yield Finding(
             "act",
             f"{plural(int(audit.compositions['stated'].sum()), 'composed answer')} stated "
-            f"outright{'' if audit.listed == 1 else ' among those listed'}",
-            f"Such as {row['subject']} → {row['answer']}, as '{row['stated_as']}' in line "
-            f"{row['line']}: these are answered from memory. Leave them out of a test of "
-            "reasoning (column `stated` of the questions).",
+            f"directly{'' if audit.listed == 1 else ' among those listed'}",
+            f"For example, {row['subject']} → {row['answer']} is stated as '{row['stated_as']}' "
+            f"in line {row['line']}. A model can answer such questions from memory. Leave them out "
+            "of a test of reasoning (column `stated` of the questions).",
         )
 
 
@@ -155,9 +154,9 @@ def _late(audit: Audit) -> Iterator[Finding]:
         yield Finding(
             "act",
             "Analogies in the wrong order",
-            f"{late:,} pairs of entities, most by {row['shared']} after {row['attribute']}: "
-            "facts that make entities similar should come first, or together (`--curriculum sa` "
-            "or `joint`).",
+            f"{late:,} pairs of entities, most with {row['shared']} after {row['attribute']}. "
+            "Facts that make entities similar should be trained before the others, or together "
+            "with them (`--curriculum sa` or `joint`).",
         )
 
 
@@ -168,11 +167,7 @@ def _remarks(audit: Audit) -> Iterator[Finding]:
         "blank": ("act", "placeholder", "in place of a name"),
         "literal": ("act", "literal", "(date or number) used as a bridge"),
         "alias": ("act", "set", "of names that may mean the same entity"),
-        "one-sided": (
-            "note",
-            "end",
-            "of relations with entities that continue no chain",
-        ),
+        "one-sided": ("note", "group", "of entities in which some continue no chain"),
         "inverse": ("note", "pair", "of inverse relations"),
         "markup": ("act", "kind", "of broken names"),
         "several": ("act", "relation", "with several values in a cell"),
@@ -213,7 +208,7 @@ def _near(audit: Audit) -> Iterator[Finding]:
         if one.sure
     ]
     if texts:
-        text = f"{_some(texts, '; ')} `--fix FOLDER --near` takes the second name."
+        text = f"{_some(texts, '; ')} `--fix FOLDER --near` uses the second name."
         yield Finding("act", f"{plural(len(texts), 'name')} that may be misspelt", text)
 
 
@@ -228,8 +223,9 @@ def _homonyms(audit: Audit) -> Iterator[Finding]:
         yield Finding(
             "act",
             f"{plural(len(chains), 'chain is', 'chains are')} contradicted by the file itself",
-            f"{_some(describe(facts, chains), '. ')} {names} may each be two things: give each its "
-            "own name. `inweights augment` states and asks no chain that begins so.",
+            f"{_some(describe(facts, chains), '. ')} Each of the names {names} may refer to two "
+            "things, which should have different names. `inweights augment` neither states nor "
+            "asks about chains that begin with these facts.",
         )
 
 
@@ -261,9 +257,7 @@ def _shortcuts(audit: Audit) -> Iterator[Finding]:
 def _theory(audit: Audit) -> Iterator[Finding]:
     made = audit.forecast
     if made is None:
-        yield Finding(
-            "note", "No prediction", f"There is none: {audit.why_no_forecast}."
-        )
+        yield Finding("note", "No prediction", f"Reason: {audit.why_no_forecast}.")
         return
     worst = max(made.parts, key=lambda part: part.gap)
     lost = made.let_go.filter(pl.col("why") == OUTVOTED)
@@ -271,9 +265,10 @@ def _theory(audit: Audit) -> Iterator[Finding]:
         row = lost.row(0, named=True)
         yield Finding(
             "note",
-            f"{plural(lost.height, 'fact')} answered otherwise by the program",
-            f"{made.why} It adds up the tokens of a prompt, and trained networks do more: they may "
-            f"store all facts. Such as {row['statement']}: the program answers {row['instead']}.",
+            f"{plural(lost.height, 'fact')} to which the program gives a different answer",
+            f"{made.why} The program only adds up contributions of the tokens of a prompt; trained "
+            "networks can do more, and may store all facts. For example, for the fact "
+            f"{row['statement']}, the program answers {row['instead']}.",
         )
     elif made.why:
         yield Finding("note", "What the prediction covers", made.why)
@@ -281,5 +276,5 @@ def _theory(audit: Audit) -> Iterator[Finding]:
         "note",
         "How reliable the prediction is",
         f"{trust(made)}. {propose_training(made)}".rstrip(". ") + f". The certificate "
-        f"({worst.status}, gap {worst.gap:.1e}) is for the program, not for any training.",
+        f"({worst.status}, gap {worst.gap:.1e}) applies to the program, not to a trained network.",
     )

@@ -1,8 +1,9 @@
 """Find names that seem to mean two things: chains whose end contradicts another fact.
 
-An airport that has the name of a city occurs in facts about both: *Sugar Bush Field,
-in_city, Warren* and *Warren, in_state, AZ*, although the field itself is stated to be
-in VT. ``audit`` reports such chains, and ``augment`` never states them.
+If an airport has the name of a city, facts about both contain this name: *Sugar Bush
+Field, in_city, Warren* (the city) and *Warren, in_state, AZ* (the airport), although
+the field itself is stated to be in VT. ``audit`` reports such chains, and ``augment``
+never states them.
 """
 
 from collections import defaultdict

@@ -18,7 +18,7 @@ def outlook(audit: Audit) -> pl.DataFrame:
 
     Returns:
         One row per pair of relations that form chains, most chains first. A prediction
-        may cover only a part of the facts; pairs of which it evaluates no query are
+        may cover only a part of the facts; pairs for which it evaluates no query are
         left out. The columns are ``first``, ``second`` (names of the relations),
         ``chains`` (number of chains), ``complexity`` and ``expected`` as in
         :class:`~inweights.audit.Audit`, and the following counts of the prediction,

@@ -92,7 +92,7 @@ def turn_of(row: Row, facts: Knowledge, words: Wording) -> str:
         words: Templates of questions.
 
     Returns:
-        The turn as text; empty for a row that has another role and no prompt.
+        The turn as text; empty if the row has another role and an empty prompt.
     """
     if row.role == "fact":
         subject, relation, _ = facts.names(row.fact)
@@ -103,7 +103,7 @@ def turn_of(row: Row, facts: Knowledge, words: Wording) -> str:
 
 
 def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
-    """Return as many of the first rows as fit within a total length.
+    """Return the first rows, as many as fit within a total length.
 
     Args:
         rows: The rows, in order.
@@ -111,15 +111,15 @@ def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
         count: Function that returns the length of each text, in words or tokens.
 
     Returns:
-        The first rows of ``rows``, as many as have a total length of at most ``room``;
-        empty if the first row is already longer.
+        The longest list of first rows whose total length is at most ``room``; empty if
+        the first row is already longer.
     """
     ends = np.cumsum(count(list(map(text_of, rows))))
     return rows[: int((ends <= room).sum())]
 
 
 def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]:
-    """Return the repetitions of single facts that give them a required share of all text.
+    """Repeat the rows that state single facts, so that these make up a required share of the text.
 
     Args:
         rows: All rows of the training set so far, at least one of which states a single
@@ -130,7 +130,7 @@ def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]
 
     Returns:
         The rows to append: all rows that state a single fact, repeated as often as
-        needed. Empty if they already make up this fraction.
+        needed. The list is empty if they already make up this fraction.
     """
     lengths = np.array(count(list(map(text_of, rows))), dtype=np.int64)
     single = np.array([row.fact >= 0 for row in rows])
@@ -192,7 +192,7 @@ def fill(
 
 
 def words_of(texts: Sequence[str]) -> list[int]:
-    """Return the number of words in each text, which is split at every single space.
+    """Return the number of words in each text; texts are split at every single space.
 
     Args:
         texts: The texts. An empty text counts as one word.

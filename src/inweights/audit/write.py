@@ -1,4 +1,4 @@
-"""Write the folder of ``inweights augment``: training data, questions, evaluation tasks, a card.
+"""Write the folder of ``inweights augment``: training data, questions, tasks and a card.
 
 :func:`write_augmented` takes the result of :func:`~inweights.audit.augment` and writes
 it so that ``datasets``, TRL and lm-eval read it without further code.

@@ -27,19 +27,19 @@ def similar_names(names: Sequence[str], used: Ids) -> Iterator[tuple[int, int, s
 
     Two names are similar if they differ by one edit (:func:`count_edits`) and the
     longer one has at least 5 characters; if they differ by two edits and the longer one
-    has at least 8 characters; or if they differ only in that one has the initial of the
-    other's first name. If more than 5,000 names are compared, only one edit is allowed.
-    Accents and case are ignored. Dates, numbers and placeholders are left out. So are
-    names that differ only in a number (:func:`differ_in_words`), and groups of more
-    than 12 names that become equal when one or two letters are removed.
+    has at least 8 characters; or if one contains the initial of the other's first name,
+    and they are otherwise equal. If more than 5,000 names are compared, only one edit
+    is allowed. Accents and case are ignored. Dates, numbers and placeholders are left
+    out. So are names that differ only in a number (:func:`differ_in_words`), and groups
+    of more than 12 names that become equal when one or two letters are removed.
 
     Args:
         names: Names of all entities.
         used: Indices in ``names`` of the ``N`` names to compare, ``[N]`` (NumPy).
 
     Yields:
-        The indices in ``names`` of both names, and the difference: ``1 letter apart``, ``2 letters
-        apart`` or ``an initial``.
+        The indices of both names in ``names``, and a description of the difference:
+        ``1 letter apart``, ``2 letters apart`` or ``an initial``.
     """
     plain = {
         i: " ".join(without_accents(names[i]).split())
@@ -114,7 +114,7 @@ def differ_in_words(one: str, other: str) -> bool:
         other: Another name.
 
     Returns:
-        True if the difference may be one of spelling. False in two cases: a word that
+        True if the names may be spellings of one name. False in two cases: a word that
         differs contains a digit or has fewer than three letters in one of the names, as
         in ``room 12`` and ``room 13``; or the names have different numbers of words and
         one of the names contains a digit.

@@ -39,8 +39,8 @@ class EntityKinds:
         uses: Number of positions in facts in which each entity occurs.
         holders: Number of entities that have each role.
         together: Number of entities that have both roles, for each pair of roles.
-        functional: Relations of which at least three quarters of the subjects have one
-            value.
+        functional: Relations for which at least three quarters of the subjects have
+            only one value.
     """
 
     def __init__(self, triples: Ids) -> None:
@@ -96,8 +96,8 @@ class EntityKinds:
         """Return whether two entities have different values of a single-valued relation.
 
         A relation counts as single-valued if at least three quarters of its subjects
-        have one value. Two entities have different values if both have the relation, as
-        subjects, but no value in common.
+        have only one value. Two entities have different values if both are subjects of
+        the relation, but have no value in common.
 
         Args:
             a: Index of an entity.
@@ -119,11 +119,11 @@ class EntityKinds:
             other: Index of the more common name.
 
         Returns:
-            True if the rarer name occurs once in the facts, the more common name at
-            least three times, and the more common name is the subject of a relation
-            that is usual for the rarer name, but that the rarer name lacks. A relation
-            is usual if three or more other entities share a role with the rarer name,
-            and at least three quarters of them are subjects of the relation.
+            True if three conditions hold: the rarer name occurs once in the facts; the
+            more common name occurs at least three times; and the more common name is
+            the subject of a usual relation that the rarer name lacks. A relation is
+            usual if three or more other entities share a role with the rarer name, and
+            at least three quarters of them are subjects of the relation.
         """
         lacks = self._lacks(name, other, self._expected(name))
         return lacks and self.uses[name] == 1 and self.uses[other] >= _COMMON
@@ -159,7 +159,7 @@ class EntityKinds:
         return self.together[having, other] / self.holders[having]
 
     def _expected(self, name: int) -> set[Role]:
-        """Return the subject roles that most entities have that share a role with a name."""
+        """Return the subject roles of most of the entities that share a role with a name."""
         begun = [role for role in self.holders if role[1] == 0]
         pairs = product(self.roles[name], begun)
         return {role for having, role in pairs if self._is_rule(having, role, name)}

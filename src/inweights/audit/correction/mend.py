@@ -47,9 +47,9 @@ class Mended:
             ``why``. Rows with ``to decide`` changed nothing: they list similar
             spellings, uncertain dates, and several values of relations that normally
             have one.
-        missing: One row per fact that a symmetric or inverse relation implies and the
-            file does not state: ``subject``, ``relation``, ``object``, ``why``. Such
-            facts are proposals; ``facts`` does not contain them.
+        missing: One row per fact that a symmetric or inverse relation implies, but that
+            the file does not state: ``subject``, ``relation``, ``object``, ``why``.
+            Such facts are proposals; ``facts`` does not contain them.
     """
 
     facts: pl.DataFrame
@@ -81,9 +81,9 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     this format and its day is unambiguous (:mod:`inweights.audit.correction.repairs`).
 
     If a name has several spellings, the most frequent one is used. Two kinds of facts
-    are set apart: facts with a placeholder such as ``n/a``, and contradictions. These
-    are several values of one subject for a relation of which at least nine in ten
-    subjects have one value (for dates and numbers, all subjects but one suffice).
+    are set apart: facts with a placeholder such as ``n/a``, and contradictions. A
+    contradiction is a subject with several values of a relation for which at least nine
+    in ten subjects have one value (or all others, if the values are dates or numbers).
 
     Args:
         knowledge: The facts.
@@ -179,7 +179,7 @@ def _reasons_apart(facts: Knowledge, triples: Ids, kept: Bools) -> dict[int, str
         for found in contradictions(facts.entities, triples[rows]):
             if found.sure:
                 several = _values(facts, triples[rows[found.rows]])
-                text = f"{several} where nearly all others have one"
+                text = f"{several}; nearly all other subjects have one"
                 reasons |= dict.fromkeys(rows[found.rows].tolist(), text)
     return reasons
 
@@ -230,16 +230,16 @@ def _undecided(facts: Knowledge, triples: Ids, rows: Ids) -> Iterator[Change]:
         said = f"{facts.entities[found.subject]}, {facts.relations[found.relation]}"
         for i in rows[found.rows].tolist():
             before = f"{said}, {facts.entities[triples[i, 2]]}"
-            why = f"{several} where most others have one"
+            why = f"{several}; most other subjects have one"
             yield int(facts.lines[i]), "to decide", before, "", why
 
 
 def _missing(facts: Knowledge, triples: Ids, lines: Ids) -> pl.DataFrame:
-    """Return the missing facts of symmetric and inverse relations, each with its premise."""
+    """Return facts that symmetric or inverse relations imply, each with its premise."""
     rows = []
     for (s, r, o), i in missing_rows(triples):
         source = facts.relations[int(triples[i, 1])]
-        why = f"{source} in line {int(lines[i])}, turned"
+        why = f"reverse of {source} in line {int(lines[i])}"
         rows.append((facts.entities[s], facts.relations[r], facts.entities[o], why))
     schema = dict.fromkeys(("subject", "relation", "object", "why"), pl.String)
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -14,6 +14,7 @@ import numpy as np
 
 from inweights.audit.correction.edits import similar_names
 from inweights.audit.correction.kinds import EntityKinds
+from inweights.support.progress import plural
 from inweights.worlds.world import Ids
 
 #: Least fraction of a relation's facts that another relation states in reverse (half,
@@ -32,10 +33,10 @@ class Near(NamedTuple):
         why: Text that states how the names differ, and the evidence from their facts.
         agree: Number of agreements between their facts (:meth:`.EntityKinds.evidence`);
             0 if ``torn``.
-        sure: Whether the rarer name can be replaced without asking its owner. No fact
-            contradicts this, and one of three conditions holds: the rarer name lacks a
-            relation that others of its kind have, it has a relation that the more
-            common name lacks, or it is only ever an object.
+        sure: Whether the rarer name can be replaced without asking the owner of the
+            facts. No fact contradicts the replacement, and one of three conditions
+            holds: the rarer name lacks a relation that others of its kind have, it has
+            a relation that the more common name lacks, or it is only ever an object.
         torn: Whether the evidence is mixed: the names have different values of a
             relation that normally has one value, but the rarer name has only this fact
             and lacks relations that others of its kind have. Then either one value is
@@ -89,10 +90,13 @@ def _compare(kinds: EntityKinds, name: int, other: int, difference: str) -> Near
     if kinds.conflict(name, other):
         if not kinds.is_incomplete(name, other):
             return None
-        text = f"{difference}; it lacks what others have, but a value differs"
+        text = (
+            f"{difference}; it lacks facts that similar names have, but a value differs"
+        )
         return Near(name, other, text, 0, sure=False, torn=True)
     agree, sure = kinds.evidence(name, other)
-    text = f"{difference}; {agree} of their facts agree" if agree else difference
+    shared = plural(agree, "fact agrees", "facts agree")
+    text = f"{difference}; {shared}" if agree else difference
     return Near(name, other, text, agree, sure)
 
 
@@ -103,7 +107,7 @@ def _is_best(near: Near, rivals: dict[int, list[int]]) -> bool:
 
 
 def missing_rows(triples: Ids) -> list[tuple[tuple[int, int, int], int]]:
-    """Return the facts that symmetric or inverse relations imply and no fact states.
+    """Return facts that symmetric or inverse relations imply, but that are not among the facts.
 
     Another relation counts as the inverse of a relation if it states at least 60% of
     the facts of that relation, and no fewer than two, in the opposite direction. 50%

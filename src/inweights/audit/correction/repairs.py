@@ -50,7 +50,13 @@ def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
         if parts:
             before = ", ".join(names)
             changes.append(
-                (line, "split", before, "; ".join(parts), "each is a name elsewhere")
+                (
+                    line,
+                    "split",
+                    before,
+                    "; ".join(parts),
+                    "each part is a name elsewhere",
+                )
             )
         for part in parts or (value,):
             rows.append((subject, relation, part))
@@ -98,13 +104,19 @@ def _repair_date(
         day = serial_day(value)
         if day:
             changes.append(
-                (line, "to decide", before, day, "may be a spreadsheet's day")
+                (
+                    line,
+                    "to decide",
+                    before,
+                    day,
+                    "may be a date that a spreadsheet stored as a number",
+                )
             )
     elif not found.exists:
         changes.append((line, "to decide", before, "", "there is no such day"))
     elif not found.day:
         changes.append(
-            (line, "to decide", before, "", "day and month may be either way round")
+            (line, "to decide", before, "", "the order of day and month is ambiguous")
         )
     elif found.day != value:
         why = f"a date in another format, {found.form}"

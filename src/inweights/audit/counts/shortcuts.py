@@ -21,9 +21,10 @@ def leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
         chains: The listed chains, from :func:`chains_in`.
 
     Returns:
-        One row per chain and fact that connects the chain's subject directly with its
-        answer: the columns of ``chains``, with ``stated_as`` (the relation of the
-        direct fact), ``fact`` (its index) and ``line`` (its line in the file).
+        One row for each pair of a chain and a fact that directly connects the subject
+        of the chain with its answer. The columns are those of ``chains``, followed by
+        ``stated_as`` (the relation of the direct fact), ``fact`` (its index) and
+        ``line`` (its line in the file).
     """
     stated = facts.select("subject", "relation", "fact", "line", answer="object")
     return chains.join(
@@ -54,12 +55,12 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.DataFrame:
-    """Count the pairs of entities that share a value, if only one of them has a second relation.
+    """Count the pairs of entities that share a value and of which only one has a second relation.
 
     These are the analogies that a model may draw. If ``h`` of ``g`` entities that share
     a value have the second relation, there are ``h (g - h)`` pairs, which are counted
-    without being listed. Only where entities share several values of one relation are
-    the pairs listed (up to a limit of memory), so that each pair counts once.
+    without being listed. The pairs are listed only if entities share several values of
+    one relation (up to a memory limit), so that each pair is counted once.
 
     Args:
         facts: One row per fact: ``subject``, ``relation``, ``object``, ``stage``.

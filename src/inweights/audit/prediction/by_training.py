@@ -48,20 +48,20 @@ class TrainedForecast:
 
     Attributes:
         queries: One row per model and query: ``model``, ``query`` (its index in the
-            world), ``predicted`` (name of the token that most replicas answer),
+            world), ``predicted`` (name of the most frequent answer of the replicas),
             ``share`` (the fraction of the replicas whose answer is right; for a query
-            of the role ``unstated``, which no fact answers, the fraction that answers
-            ``predicted``), ``lower`` and ``upper`` (95% interval of ``share``, Clopper
-            and Pearson), ``right_answers`` (number of right answers; 0 for the role
-            ``unstated``) and ``chance`` (the fraction of the candidate answers that are
-            right; null for the role ``unstated``).
+            of the role ``unstated``, which no fact answers, the fraction whose answer
+            is ``predicted``), ``lower`` and ``upper`` (95% interval of ``share``,
+            Clopper and Pearson), ``right_answers`` (number of right answers; 0 for the
+            role ``unstated``) and ``chance`` (the fraction of the candidate answers
+            that are right; null for the role ``unstated``).
         kinds: One row per model and role of queries: ``model``, ``role``, ``queries``
             (their number), ``share`` (mean of the shares of these queries), ``lower``
             and ``upper`` (95% Student interval of that mean over the replicas),
             ``right_answers`` and ``chance`` (means over these queries; null for the
             role ``unstated``).
-        memorised: For each model, by its name, the fraction of the facts that its
-            replicas answer correctly (mean over the replicas).
+        memorised: Fraction of the facts that the replicas of a model answer correctly
+            (mean over the replicas), by the name of the model.
         replicas: Number of replicas of each model.
         seconds: Time that the training of all models took, in seconds.
     """
@@ -78,8 +78,8 @@ def replicas_for(
 ) -> dict[str, tuple[ModelConfig, Curriculum]]:
     """Return the models to train on a given number of facts, with their curricula.
 
-    These are the models of the recipe ``identity-bridge/fig2`` with shorter training:
-    Emb-MLP for 6,000 updates, and a GPT of 2 layers and width 64 for 280.
+    These are the models of the recipe ``identity-bridge/fig2``, but they are trained
+    for fewer updates: Emb-MLP for 6,000, and a GPT of 2 layers and width 64 for 280.
 
     Args:
         facts: Number of facts, at least 1. The learning rate of Emb-MLP is 0.05 times
@@ -116,8 +116,8 @@ def predict_by_training(
 
     Args:
         world: The world; each answer of its facts and queries must be a single token.
-        models: Config and curriculum of each model, by the model's name; by default
-            those of :func:`replicas_for`.
+        models: Config and curriculum of each model, by the name of the model; by
+            default the result of :func:`replicas_for`.
         replicas: Number of replicas of each model, at least 1.
         seed: Root seed of the replicas, from 0 to 2**63 - 1.
         progress: Called with the number of updates done, the total number over all
@@ -194,11 +194,11 @@ def trained_queries(
 
     Returns:
         One row per model and query: ``model`` (``Emb-MLP`` or ``GPT``), ``predicted``
-        (name of the token that most replicas answer), ``share`` (the fraction of the
-        replicas whose answer is right; for queries of the role ``unstated``, which no
-        fact answers, the fraction that answers ``predicted``), ``lower`` and ``upper``
-        (its 95% interval), ``prompt`` (the words of the query) and ``answer`` (its
-        answer in the world; if there are several, the first).
+        (name of the most frequent answer of the replicas), ``share`` (the fraction of
+        the replicas whose answer is right; for queries of the role ``unstated``, which
+        no fact answers, the fraction whose answer is ``predicted``), ``lower`` and
+        ``upper`` (its 95% interval), ``prompt`` (the words of the query) and ``answer``
+        (its answer in the world; if there are several, the first).
 
     Raises:
         ConfigError: ``replicas`` is below 1, ``seed`` is not from 0 to 2**63 - 1, or

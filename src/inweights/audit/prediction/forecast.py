@@ -1,9 +1,9 @@
-"""Predict the answers to queries about any number of facts, or about a part that fits in time.
+"""Predict answers to queries about facts, or about a part of them that fits in the time limit.
 
-:func:`forecast` reduces the facts to what can be solved within the time limit and calls
-:func:`inweights.predict`; :func:`predict_source` does the same for a file or a world,
-for ``inweights predict``; :func:`failing_chains` lists the compositions that a model is
-predicted to answer wrongly.
+:func:`forecast` selects as many facts as the solver can process within the time limit,
+and calls :func:`inweights.predict`; :func:`predict_source` does the same for a file or
+a world, for ``inweights predict``; :func:`failing_chains` lists the compositions that a
+model is predicted to answer wrongly.
 """
 
 import time
@@ -55,9 +55,9 @@ def forecast(
             are added; by default all queries, and no further identities.
         seed: Root seed, from 0 to 2**63 - 1, that decides which bridges get identities
             if ``config`` adds them for a fraction of the bridges.
-        seconds: Time limit of all solutions together, in seconds, from 0 to 10,000,000;
+        seconds: Total time limit of the solver, in seconds, from 0 to 10,000,000;
             ``None`` for no limit. The limit determines how many facts are covered;
-            without a limit, as many facts are covered as with ten minutes.
+            without a limit, this number is the same as for a limit of ten minutes.
         **options: Further arguments of :func:`inweights.predict`, except ``world`` and
             ``began``.
 
@@ -70,7 +70,7 @@ def forecast(
         ConfigError: ``seconds``, ``seed`` or another option is out of range;
             ``identity`` of ``config`` names an unknown relation or level; or ``state``
             is given, but the file is not the state of this program, or the facts are
-            solved in several parts.
+            divided into several parts.
         DataError: Facts contradict each other and ``answers`` is ``one``, or the arrays
             of a part would not fit in memory.
         WriteError: The file ``state`` cannot be written.
@@ -105,7 +105,7 @@ def _coverage(
     if len(part) < len(knowledge):
         yield (
             f"one program for all {len(knowledge):,} facts would exceed the time limit; this one "
-            f"covers {len(part):,}, in whole components if one fits."
+            f"covers {len(part):,} of them, in whole components if one fits."
         )
     if found.why:
         yield found.why
@@ -114,8 +114,8 @@ def _coverage(
     evaluated = found.queries.filter(role="composition").height
     if total > evaluated:
         yield (
-            f"Of {total:,} questions of two steps {evaluated:,} are evaluated, spread evenly, each "
-            "with all its right answers."
+            f"Of {total:,} two-step questions, {evaluated:,} are evaluated, which are spread "
+            "evenly over all of them; each is evaluated with all its right answers."
         )
 
 
@@ -218,10 +218,10 @@ def failing_chains(
 ) -> list[tuple[int, int]]:
     """Return the chains of two facts whose questions a model is predicted to answer wrongly.
 
-    A question fails if a wrong answer has the largest logit, or shares it with a right
-    one. The prediction is for a network trained on these facts alone. If there are more
-    than 1,000 facts, the prediction covers a part of them. If there are more than
-    20,000 chains, an evenly spread selection of 20,000 is examined.
+    A question fails if a wrong answer has the largest logit, even if a right answer has
+    the same logit. The prediction is for a network trained on these facts alone. If
+    there are more than 1,000 facts, the prediction covers a part of them. If there are
+    more than 20,000 chains, an evenly spread selection of 20,000 is examined.
 
     Args:
         knowledge: The facts.
@@ -230,8 +230,8 @@ def failing_chains(
 
     Returns:
         A pair for each chain: the indices, in ``knowledge``, of its first and its
-        second fact, sorted by the margin of the question, lowest first. Empty if there
-        are no chains, or no question fails.
+        second fact, sorted by the margin of the question, lowest first. The list is
+        empty if there are no chains, or if no question fails.
 
     Raises:
         DataError: The arrays of a part would not fit in memory.

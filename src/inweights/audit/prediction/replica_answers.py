@@ -159,11 +159,11 @@ def shares_by_query(
     Returns:
         Two objects. First, a table with one row per query: ``model``, ``query`` (its
         index), ``predicted`` (name of the most frequent answer; if there is a tie, the
-        first replica's), ``share``, ``lower`` and ``upper`` (its 95% interval, Clopper
-        and Pearson), ``right_answers`` (number of right answers; 0 for ``unstated``)
-        and ``chance`` (probability that a random candidate is right; null for
-        ``unstated``). Second, a Boolean array ``[R, Q]``: whether each replica's answer
-        to each query counts towards ``share``.
+        one that occurs first in the order of the replicas), ``share``, ``lower`` and
+        ``upper`` (its 95% interval, Clopper and Pearson), ``right_answers`` (number of
+        right answers; 0 for ``unstated``) and ``chance`` (probability that a random
+        candidate is right; null for ``unstated``). Second, a Boolean array ``[R, Q]``:
+        whether each replica's answer to each query counts towards ``share``.
     """
     queries = world.queries
     replicas = len(answers)

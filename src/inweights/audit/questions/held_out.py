@@ -1,4 +1,4 @@
-"""Questions whose answers follow from facts and are never trained on, with candidate answers.
+"""Create held-out questions, whose answers follow from facts, with candidate answers.
 
 :func:`held_out` returns compositions, analogies and reversals as a table.
 :func:`~inweights.audit.augment` marks those that its training texts answer directly,
@@ -67,7 +67,7 @@ def held_out(
           question asks for the ``subject`` of a fact with the relation ``first``, given
           its object).
         - ``prompt``: the beginning of a sentence that the answer completes.
-        - ``question``: the same question as a user asks it in chat.
+        - ``question``: the same question as a user would ask it in chat.
         - ``answer``: the right answer.
         - ``candidates``: the answer and wrong answers of the same kind, at most 50 in
           all, in alphabetical order. For a composition, they include the bridge, unless
@@ -106,7 +106,7 @@ def with_left_out(
         reverse: Whether to include reversals.
 
     Returns:
-        The questions, with the columns that :func:`held_out` explains; and the number
+        The questions, with the columns that :func:`held_out` describes; and the number
         of questions that were left out because their only candidate is the answer.
 
     Raises:
@@ -115,7 +115,7 @@ def with_left_out(
     objects, starts = _names_by_relation(facts)
     rng = Streams(seed).numpy(WORLD, "questions")
     aliases = words.over(facts).aliases
-    # Twice as many chains as are asked, since some may have no wrong candidate.
+    # Twice as many chains as needed, since some may have no wrong candidate.
     kinds = [
         compositions(facts, words, objects, 2 * QUESTIONS, rng),
         analogies(facts, words, objects, rng),

@@ -31,15 +31,15 @@ class Draft(NamedTuple):
         prompt: The beginning of a sentence that the answer completes.
         answer: Name of the right answer.
         others: Names of the same kind, from which wrong candidates are drawn.
-        right: Names of all right answers; empty if ``answer`` is the only right one by
-            the construction of the question.
+        right: Names of all right answers; empty if the question is constructed such
+            that only ``answer`` is right.
         subject: Name of the subject; for a reversal, this is the answer.
         first: Name of the first relation; for an analogy, the relation whose value is
             shared; for a reversal, the only relation.
         bridge: Name of the entity between the two relations of a composition; for an
             analogy, an entity that shares the value; ``None`` for a reversal.
         second: Name of the second relation; ``None`` for a reversal.
-        question: The same question as a user asks it in chat.
+        question: The same question as a user would ask it in chat.
         stated: For a composition, whether a fact connects subject and answer.
     """
 
@@ -139,9 +139,9 @@ def analogies(
 ) -> Iterator[Draft]:
     """Yield questions about a relation that an entity lacks but similar entities have.
 
-    Entities are similar if they share a value other than a date or number. If all those
-    with a second relation agree on its value, there is a question for each of the rest,
-    with this value as the answer. Relations of :func:`of_one_each` are left out.
+    Entities are similar if they share a value other than a date or number. If all that
+    have a second relation agree on its value, each of the others gets a question with
+    this value as the answer. Relations of :func:`of_one_each` are ignored.
 
     Args:
         facts: The facts.
@@ -233,10 +233,10 @@ def _agreed(
 def of_one_each(facts: Knowledge, words: Wording) -> set[int]:
     """Return the relations whose values distinguish subjects, so that analogies are meaningless.
 
-    A relation counts if its values are names (such as nicknames), or if more than nine
-    in ten of its facts have a value that no other subject has. For relations to persons
-    (such as mentors), more than half of the facts suffice; other relations need at
-    least three facts.
+    These are relations whose values are names (such as nicknames), or of which more
+    than nine in ten facts have a value that no other subject has. For relations to
+    persons (such as mentors), more than half of the facts suffice; other relations need
+    at least three facts.
 
     Args:
         facts: The facts.

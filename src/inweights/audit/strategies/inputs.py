@@ -60,14 +60,15 @@ class StrategyInput:
         words: Sentence templates.
         stages: Stage of the curriculum of each fact, ``[M]``.
         seed: Root seed of all random choices.
-        wordings: Largest number of wordings in which a strategy states the same thing.
+        wordings: Largest number of wordings in which a strategy states the same fact or
+            chain.
         hops: Largest number of facts in a chain whose end is stated.
         most: Largest number of chains of each length.
         hold_out: Fraction (0 to 1) of the bridges whose chains are not stated.
         replay: Path of a text file, or a sequence of texts, for the strategy
             ``replay``; ``None`` if there are none.
-        first: Chains of two facts, as pairs of indices, that come first if ``most``
-            limits their number.
+        first: Chains of two facts, as pairs of indices, that are stated before all
+            others if ``most`` limits their number.
         rewrite: Function that takes a list of texts and returns one reworded text for
             each; ``None`` if only the templates are used.
     """

@@ -149,13 +149,12 @@ def evidence(strategy: str) -> str:
         f"{ASKED[row.asked]}: {_gain(row)} ({_within(row)})" for row in rows
     )
     return (
-        said
-        or "not measured there; 'inweights compare-training' measures it on your facts"
+        said or "not measured; 'inweights compare-training' measures it on your facts"
     )
 
 
 def _cost(choice: Choice, taken: set[str]) -> str:
-    """Return the measured harm by strategies chosen for other kinds of questions, in words.
+    """Describe the measured harm that strategies chosen for other kinds of questions cause.
 
     Args:
         choice: The choice for this kind of question.

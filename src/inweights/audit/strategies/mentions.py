@@ -17,8 +17,8 @@ class Mentions:
     If several names begin at the same place of a text, the longest one is found.
 
     Args:
-        names: The names to find. Results refer to them by index; for a name that occurs
-            twice, by its first index.
+        names: The names to find. Results refer to them by index; a name that occurs
+            twice is represented by its first index.
     """
 
     def __init__(self, names: Sequence[str]) -> None:

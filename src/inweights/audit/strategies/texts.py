@@ -55,7 +55,7 @@ def derive(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def steps(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield a row for each chain of two facts: a question with an answer step by step.
+    """Yield a row for each chain of two facts: a question with a step-by-step answer.
 
     The prompt ends with ``Step by step:``, unlike the held-out questions.
 
