@@ -144,7 +144,7 @@ def test_a_relation_in_the_last_column_is_recognised_and_said(
             "dup_qa.jsonl",
             "questions and answers .*expected facts with subject, relation",
         ),
-        ("knowedit.json", "KnowEdit .*add a key relation"),
+        ("knowedit.json", "KnowEdit .*add a key 'relation'"),
         ("weighted_edges.tsv", "edges with weights, not facts. 'inweights atlas'"),
         ("wide.csv", "name, city, boss, started.*--wide if each column is a relation"),
     ],
@@ -199,7 +199,10 @@ def test_homonyms_are_reported_and_never_stated(capsys, tmp_path: Path) -> None:
     (finding,) = [
         f for f in found["findings"] if "contradicted by the file" in f["title"]
     ]
-    assert "Warren, Bethel, Dover may each be two things" in finding["text"]
+    assert (
+        "Each of the names Warren, Bethel, Dover may refer to two things"
+        in finding["text"]
+    )
     out = tmp_path / "data"
     words = [
         "augment",

@@ -174,7 +174,7 @@ def test_labels_for_ids_come_from_a_second_file(tmp_path: Path) -> None:
     found = read_knowledge(tmp_path / "f.tsv", labels=tmp_path / "l.tsv")
     assert facts_of(found) == [("Ana", "lives in", "Oslo"), ("Oslo", "country", "Q5")]
     assert "4 ids are replaced" in found.reading[-1].text
-    assert "1 names have none there, such as Q5" in found.reading[-1].text
+    assert "names without a label: 1, such as Q5" in found.reading[-1].text
     (tmp_path / "n.json").write_text('{"X": "y"}')
     with pytest.raises(DataError, match=r"no name in .* is an id in"):
         read_knowledge(tmp_path / "f.tsv", labels=tmp_path / "n.json")
@@ -269,7 +269,7 @@ def test_a_wide_table_of_three_columns_is_no_table_of_triples(tmp_path: Path) ->
     path.write_text("name,city,boss\nAna,Oslo,Ben\nBen,Rom,Cleo\nCleo,Bonn,Dag\n")
     with pytest.raises(DataError, match="--wide"):
         read_knowledge(path)
-    with pytest.raises(DataError, match=r"seems to be no relation.*--wide"):
+    with pytest.raises(DataError, match=r"does not seem to be a relation.*--wide"):
         read_knowledge(path, header=True)
     assert len(read_knowledge(path, wide=True)) == 6
 

@@ -212,7 +212,7 @@ def test_a_directed_graph_keeps_its_directions() -> None:
     assert named == {("a", "b"), ("b", "a"), ("b", "c")}
     assert "reverse_edge" not in world.facts.role_names
     assert "reverse_edge" in from_networkx(nx.Graph(links)).build().facts.role_names
-    with pytest.raises(DataError, match="expected a graph of networkx, got list"):
+    with pytest.raises(DataError, match="expected a networkx graph, got list"):
         from_networkx(links)
 
 

@@ -213,7 +213,7 @@ def test_a_share_of_the_chains_of_some_lengths_is_trained() -> None:
         (lambda: Hops(longest=2), "no effect without trained chains"),
         (
             lambda: Hops(trained=0.5, longest=4),
-            "longest = 4 hops, which must be from 2 to hops",
+            "hops = 3, got shortest = 2 and longest = 4",
         ),
         (lambda: RandomFacts(hops=1), "hops must be from 2 to 8"),
         (lambda: RandomFacts(told=0.0), "told must be above 0"),

@@ -24,7 +24,7 @@ class Labels(Config, tag_field="kind", tag="labels"):
         per_label: Number of inputs that share a label, at least 1.
 
     Raises:
-        ConfigError: A number is below this minimum, or above 10**12.
+        ConfigError: A number is below its minimum, or above 10**12.
 
     Example:
         >>> world = Labels(labels=3, per_label=2).build()

@@ -117,8 +117,8 @@ class Altered(Config, tag_field="kind", tag="altered"):
             no facts are left out.
 
     Raises:
-        ConfigError: ``of`` is not the config of a world; or it is a dictionary without
-            ``kind``, with an unknown one, or with an invalid setting.
+        ConfigError: ``of`` is not the config of a world; or it is a dictionary that
+            lacks ``kind``, or has an unknown kind or an invalid setting.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -238,6 +238,8 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
         path = f"path={json.dumps(str(name))}"
         return open_world("triples", [path, *overrides], seed)
     if Path(name).suffix or "/" in str(name):
-        raise missing_file(name, "a world is a kind, a folder or a file of facts")
+        raise missing_file(
+            name, "expected a kind of world, a folder or a file of facts"
+        )
     hint = "Or name a folder with a world, or a file of facts."
     raise unknown_name("world", str(name), world_names(), hint=hint)

@@ -1,4 +1,4 @@
-"""Look up right answers to a prompt: all answers that statements of a world give to it.
+"""Look up the right answers to a prompt: the answers of all statements with this prompt.
 
 :class:`RightAnswers` lists them for facts, each of which states one answer.
 :func:`merged_rows` merges queries with the same prompt into one query with a set of

@@ -52,7 +52,7 @@ def check_counts(kind: str, config: msgspec.Struct, **least: int) -> None:
         least: For each field to check, its name and its smallest valid value.
 
     Raises:
-        ConfigError: A count is below this minimum, or above 10**12.
+        ConfigError: A count is below its minimum, or above 10**12.
     """
     for name, bound in least.items():
         check_size(f"{kind}: {name}", getattr(config, name), least=bound, most=MAX_OF)

@@ -46,7 +46,7 @@ class Statements:
     Attributes:
         prompts: Tokens of all prompts, one statement after another.
         prompt_ends: End (exclusive) of each statement's prompt in ``prompts``, ``[M]``.
-        answers: Tokens of all answers, in the same form.
+        answers: Tokens of all answers, one statement after another.
         answer_ends: End (exclusive) of each statement's answer, ``[M]``.
         roles: Role of each statement, as an index into ``role_names``, ``[M]``.
         role_names: Names of the roles.
@@ -173,9 +173,9 @@ class Statements:
     def right_answers(self, index: int) -> Int[Ids, " k"]:
         """Return the first tokens of all ``k`` right answers to the prompt of a statement, ``[k]``.
 
-        These are the answers of all statements with the same prompt, that of statement
-        ``index`` (from 0) first. Statements whose roles begin with ``moved_`` describe a
-        different graph, and are only compared with each other.
+        These are the answers of all statements with the same prompt, beginning with
+        that of statement ``index`` (from 0). Statements whose roles begin with
+        ``moved_`` describe a different graph, and are only compared with each other.
 
         Example:
             >>> borders = Statements.build({"edge": ([[0], [1], [0]], [[1], [2], [3]])})
@@ -203,7 +203,7 @@ class Statements:
         return self._right.pairs(indices)
 
     def by_prompt(self) -> Statements:
-        """Return statements of which those with equal role and prompt are one with several answers.
+        """Merge statements with the same role and prompt into one statement with several answers.
 
         Statements whose answer has several tokens are not merged.
 

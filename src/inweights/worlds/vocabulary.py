@@ -20,8 +20,8 @@ class Vocabulary:
     """Token names in disjoint, named groups; a token's id is its index among all names.
 
     ``vocabulary[group]`` returns the token ids of a group, and raises a ``DataError``
-    if there is no such group. ``group in vocabulary`` is whether the group exists, and
-    ``len(vocabulary)`` is the number of tokens.
+    if there is no such group. ``group in vocabulary`` tests whether the group exists,
+    and ``len(vocabulary)`` is the number of tokens.
 
     Args:
         groups: Names of the tokens of each group, in the order of their ids.
@@ -140,7 +140,6 @@ def counted(count: int, name: str) -> str:
 
     Args:
         count: The number.
-        name: Name of the things that are counted. It is used as it is, without a plural
-            form.
+        name: Name of what is counted. It is used unchanged, without a plural form.
     """
     return f"{count:,} {name}"

@@ -21,10 +21,11 @@ from inweights.worlds.world import Ids, Vocabulary, World
 class Analogy(Config, tag_field="kind", tag="analogy"):
     """Analogical tuples ``(a_i, b_i, c, d)`` (Feature Resemblance, §2).
 
-    The premise that ``a`` and ``b`` are similar has two roles, so that a phase can
-    train one without the other: ``category`` is ``(a, r1) → c`` and ``similarity`` is
-    ``(b, r1) → c``. ``attribution`` is ``(a, r2) → d``, and the query ``(b, r2) → d``
-    is a ``conclusion``. The curricula of §4 and §5 are therefore:
+    Facts of two roles state the premise that ``a`` and ``b`` are similar, so that a
+    phase can train one without the other: ``category`` is ``(a, r1) → c`` and
+    ``similarity`` is ``(b, r1) → c``. Facts ``(a, r2) → d`` have the role
+    ``attribution``, and queries ``(b, r2) → d`` the role ``conclusion``. The curricula
+    of §4 and §5 are therefore:
 
     - joint: ``{"category": ρ, "similarity": ρ, "attribution": 1}`` in one phase, where
       each statement of the premise counts ρ times;
@@ -125,7 +126,7 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
             "attribution": _matrices(a, r2, d[:, category]),
         }
         queries = {"conclusion": _matrices(b, r2, d[:, category])}
-        why = "the entity is in no attribution that is trained"
+        why = "no attribution of the entity is trained"
         return World.of(self, seed, words, facts, queries, why)
 
 
@@ -208,7 +209,7 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
             "identity": _matrices(b[given], r0, b[None, given]),
         }
         queries = {"conclusion": _matrices(a, r2, c[None])}
-        why = "the subject is in no second hop that is trained"
+        why = "no second hop of the subject is trained"
         return World.of(self, seed, words, facts, queries, why)
 
 

@@ -78,8 +78,8 @@ class Hops(Config, tag_field="kind", tag="hops"):
         longest = self.hops if self.longest is None else self.longest
         if not 2 <= self.shortest <= longest <= self.hops:
             raise ConfigError(
-                f"hops: trained chains have from shortest = {self.shortest} to longest = {longest} "
-                f"hops, which must be from 2 to hops = {self.hops}"
+                f"hops: shortest and longest must satisfy 2 <= shortest <= longest <= hops = "
+                f"{self.hops}, got shortest = {self.shortest} and longest = {longest}"
             )
         if not self.trained and (self.shortest > 2 or self.longest is not None):
             raise ConfigError(
@@ -135,7 +135,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
     def _chains(
         self, walks: Iterator[tuple[Ids, Ids]], rng: np.random.Generator
     ) -> tuple[Statements, Statements]:
-        """Divide the chains of two and more hops into facts and queries."""
+        """Divide the chains of two or more hops into facts and queries."""
         facts = queries = Statements.build({})
         for depth, (prompts, answers) in enumerate(walks, start=1):
             if depth == 1:
@@ -194,8 +194,8 @@ def _drawn_levels(
 
     Returns:
         The entities of each level, in the order of the chains that use only first
-        relations; and for each hop an array ``[J, n]``: for each relation and entity of
-        a level, the position of the next entity in the order of its level.
+        relations; and an array ``[J, n]`` for each hop, which contains, for each
+        relation and entity of a level, the position of the next entity in its level.
     """
     path = [vocabulary["level_1"]]
     steps = []

@@ -1,4 +1,4 @@
-"""Facts about some members of a group and queries about the others: implication, hallucination.
+"""Facts about some members of a group, and queries about the others (implication, hallucination).
 
 All members of a group share a value, and facts state a second value for some of them. A
 model infers the second value for the others. This answer is right if the first value

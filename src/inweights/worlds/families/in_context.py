@@ -67,8 +67,8 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         )
         if self.labels < self.size:
             raise ConfigError(
-                f"in-context-star: labels must be at least {self.size}, the nodes of a graph, "
-                f"got {self.labels}"
+                f"in-context-star: labels must be at least {self.size}, the number of nodes of a "
+                f"graph, got {self.labels}"
             )
 
     @property
@@ -99,7 +99,7 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         )
         facts = {"path": (prompts[: self.trained], answers[: self.trained])}
         queries = {"path": (prompts[self.trained :], answers[self.trained :])}
-        why = "none is: every graph is a new draw of one distribution"
+        why = "none is: all graphs are drawn from the same distribution"
         return World.of(
             self, seed, vocabulary, facts, queries, why, out_of_distribution=False
         )
@@ -144,7 +144,7 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         return prompts, answers[:, ::-1] if self.reverse else answers
 
     def _canonical(self, labels: Ids) -> Ids:
-        """Return rows that are equal for equal graphs and goals: the other arms are sorted."""
+        """Sort the other arms, so that rows are equal for equal graphs and goals."""
         arms = labels[:, 1:].reshape(len(labels), self.arms, -1)
         rest = arms[:, 1:]
         rest = rest[np.arange(len(labels))[:, None], rest[:, :, 0].argsort(1)]

@@ -128,9 +128,9 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         """Raise an error for paths that do not form one star, or that use unknown edges."""
         if len(lines) < 2 or not self.paths:
             raise DataError(
-                "a path-star needs a path to train on and one to hold out, got "
-                f"{len(self.paths)} and {len(self.held_out)}; read_path_star reads them from "
-                "files"
+                "a path-star needs at least one path to train on and one to hold out, got "
+                f"{len(self.paths)} paths and {len(self.held_out)} held-out paths; "
+                "read_path_star reads them from files"
             )
         first = lines[0]
         last = first[-1] if first else ""
@@ -139,7 +139,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             if len(line) != len(first) or len(line) < 3:
                 raise DataError(
                     "paths must have the same length, at least 3 nodes; the path to "
-                    f"'{last}' has {len(first)} and the path to '{leaf}' {len(line)}"
+                    f"'{last}' has {len(first)} nodes, and the path to '{leaf}' has {len(line)}"
                 )
             if len(set(line)) < len(line):
                 raise DataError(

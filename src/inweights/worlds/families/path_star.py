@@ -69,8 +69,8 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
             (§2.2).
         moved: Whether facts also state the edges of the same graph with permuted nodes,
             with roles ``moved_edge`` and ``moved_reverse_edge``. A model that learns
-            these, and is then trained on ``path`` with frozen embeddings, has a
-            geometry of other nodes, as a control that separates geometry from memory.
+            these, and is then trained on ``path`` with frozen embeddings, has learnt
+            the geometry of other nodes. This control separates geometry from memory.
         after_leaf: Whether a reverse path starts after the leaf, which is in the
             prompt. If only edges towards the root are trained, the leaf would otherwise
             be an answer that no fact trains.
@@ -179,7 +179,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         return lines, np.concatenate(pairs)
 
     def _trained(self, rng: np.random.Generator, leaves: int) -> np.ndarray:
-        """Draw the leaves whose paths are trained, as a mask ``[leaves]`` in the arms' order."""
+        """Draw the leaves whose paths are trained, as a mask ``[leaves]``, ordered by arm."""
         units = leaves if self.split == "leaf" else self.arms
         count = min(max(1, round(self.train * units)), units - 1)
         chosen = np.zeros(units, dtype=bool)
@@ -283,7 +283,7 @@ def check_task(task: _Task, kind: str) -> None:
         )
     if not task.pauses and not task.task_tokens:
         raise ConfigError(
-            f"{kind}: without a pause and without task tokens a leaf would be the prompt of both "
+            f"{kind}: without a pause and without task tokens, a leaf would be the prompt of both "
             "an edge and a path; give pauses or task_tokens"
         )
     if task.reverse and task.answer == "first":

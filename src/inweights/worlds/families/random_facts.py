@@ -212,7 +212,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
 def _draw_values(
     rng: np.random.Generator, count: int, answers: Ids, weights: np.ndarray
 ) -> Ids:
-    """Draw ``count`` values, with each answer at least once if ``count`` permits.
+    """Draw ``count`` values; if ``count`` is large enough, each answer is drawn at least once.
 
     Args:
         rng: Random generator.

@@ -24,10 +24,10 @@ Ends = Literal["none", "first", "second", "both"]
 class Reversal(Config, tag_field="kind", tag="reversal"):
     """Pairs of entities; some pairs are trained in both directions.
 
-    Facts have the roles ``edge``, ``(a, forward) → b``; ``turned``, ``(b, reverse) →
-    a``; ``identity``; and ``further`` (see :attr:`targeted`). Queries have the role
-    ``reversal``. :attr:`identity` and :attr:`targeted` select entities of each pair:
-    ``none``, ``first`` (``a``), ``second`` (``b``) or ``both``.
+    Facts have the roles ``edge`` for ``(a, forward) → b``, ``turned`` for ``(b,
+    reverse) → a``, ``identity``, and ``further`` (see :attr:`targeted`). Queries have
+    the role ``reversal``. :attr:`identity` and :attr:`targeted` select entities of each
+    pair: ``none``, ``first`` (``a``), ``second`` (``b``) or ``both``.
 
     Attributes:
         n: Number of pairs, at least 2.
@@ -62,7 +62,7 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
         if not 0 <= self.told < self.n:
             raise ConfigError(
                 f"reversal.told must be at least 0 and below n = {self.n}, got {self.told}; of "
-                f"{self.n} reversals at least one must be a query"
+                f"{self.n} reversals, at least one must be a query"
             )
 
     def build(self, seed: int = 0) -> World:

@@ -51,7 +51,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         identity: Whether identities ``b → b`` of all bridges are facts, or the fraction
             (0 to 1) of the bridges that have one.
         trained: Fraction of the two-hop facts that are trained, from 0 to below 1; with
-            :attr:`unseen`, the fraction of those that use no unseen hop.
+            :attr:`unseen`, the fraction of the two-hop facts without unseen hops.
         bridges: Number of bridges of a slice, at most ``N``, so that several subjects
             share one; by default ``N``. It requires ``sampled`` maps, which are then
             drawn once for all seeds; a seed only permutes the entities, so that all
@@ -59,7 +59,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         unseen: Fraction of the first hops, and of the second hops, that no trained
             two-hop fact uses; requires :attr:`bridges`. Queries then have four roles:
             ``composition`` (both hops are in trained two-hop facts), ``first_unseen``
-            (only the second hop is), ``second_unseen`` and ``both_unseen``.
+            (only the second hop is in one), ``second_unseen`` (only the first hop is)
+            and ``both_unseen`` (neither hop is).
 
     Raises:
         ConfigError: A number is out of range, the relations reach fewer than
@@ -97,8 +98,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             )
         if not 1 <= self.second_relations <= MOST or not 1 <= self.slices <= MOST:
             raise ConfigError(
-                f"two-hop: first and second relations must be from 1 to {MOST}, got "
-                f"{self.slices} and {self.second_relations}"
+                f"two-hop: the numbers of first and second relations must be from 1 to {MOST}, "
+                f"got {self.slices} and {self.second_relations}"
             )
         if self.slices + self.second_relations - 1 < self.complexity:
             raise ConfigError(
@@ -110,7 +111,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         if not 0.0 <= self.trained < 1.0 or round(self.trained * total) == total:
             raise ConfigError(
                 f"two-hop: trained must be a fraction from 0 up to below 1, got {self.trained}; "
-                f"of {total} two-hop facts at least one must be a query"
+                f"of {total} two-hop facts, at least one must be a query"
             )
         if self.bridges is not None and self.maps != "sampled":
             raise ConfigError(
@@ -203,7 +204,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             "two_hop": (prompts[seen], answers[seen]),
             "identity": (bridges, bridges),
         }
-        why = f"{'a hop' if self.unseen else 'the bridge'} is in no two-hop fact that is trained"
+        part = "one of the hops" if self.unseen else "the bridge"
+        why = f"no trained two-hop fact contains {part}"
         return World.of(
             self, seed, vocabulary, facts, queries, why, out_of_distribution=outside
         )

@@ -3,8 +3,8 @@
 :func:`read_analogies` reads them as :class:`AnalogyRow`. A language model wrote the
 paper's own set, of which only Table 5 is published. The set in this package has the
 same columns and relations and was written by hand: 126 rows, 21 for each relation. No
-subject occurs twice, so that the category of a thing can be known only from its
-partner.
+subject occurs twice, so that the category of a subject can only be inferred from the
+other subject of its row.
 """
 
 import csv
@@ -24,18 +24,18 @@ _CATEGORY = "{subject} is classified as {object}."
 
 
 class AnalogyRow(NamedTuple):
-    """A row of Feature Resemblance, Table 5: two things, an aspect and the category of both.
+    """A row of Feature Resemblance, Table 5: two subjects, an aspect and the category of both.
 
     The properties of this class are sentences. Each is a pair of a prompt and the
     completion that the model is trained on or evaluated with.
 
     Attributes:
-        subject_1: The thing whose category the model is evaluated on.
-        subject_2: The thing whose category the model is trained on.
-        aspect: Property that both things share.
-        relation: Relation of both things to the aspect, a key of
+        subject_1: The subject whose category the model is evaluated on.
+        subject_2: The subject whose category the model is trained on.
+        aspect: Property that both subjects share.
+        relation: Relation of both subjects to the aspect, a key of
             :data:`.wording.TABLE_6` such as ``UsedFor``. It is not checked here.
-        category: Category of both things.
+        category: Category of both subjects.
 
     Example:
         >>> row = AnalogyRow("Bed", "Sofa", "Resting", "UsedFor", "Furniture")

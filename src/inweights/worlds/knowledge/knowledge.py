@@ -163,7 +163,7 @@ def read_knowledge(
             Wikidata, or a published file of TwoHopFact, SOCRATES, MQuAKE or
             CounterFact. Graphs: Turtle, N-Triples, TriG, N-Quads, JSON-LD, GraphML,
             GEXF, GML, or an export of Neo4j. Databases: ``sqlite:///facts.db``, or
-            another address that SQLAlchemy knows. ``owner/name``: a data set of the
+            another address that SQLAlchemy supports. ``owner/name``: a data set of the
             Hugging Face hub. ``@people`` or ``@chemistry``: a small set of real facts
             that comes with the package.
         edited: Whether to read edited facts instead of the original ones, for MQuAKE

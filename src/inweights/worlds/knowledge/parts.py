@@ -32,7 +32,7 @@ class Components:
             facts: Index of the fact of each of ``K`` mentions (pairs of a fact and a
                 node that occurs in it), from 0 to ``total - 1``, ``[K]``.
             nodes: Index of the node of each mention, ``[K]``.
-            total: Number of facts; one without a node is a component of its own.
+            total: Number of facts; a fact without a node is a component of its own.
         """
         from scipy import sparse
         from scipy.sparse.csgraph import connected_components

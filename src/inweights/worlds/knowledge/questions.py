@@ -1,16 +1,17 @@
 """Questions that a set of triples raises but does not answer directly, by kind.
 
-- ``composition``: two facts that form a chain, ``(a, r1, r2)``; ``chain``: three facts.
-- ``reversal``: the subject of a fact, ``(b, r')``, if some facts of ``r`` are stated in
-  both directions, by ``r`` and its inverse ``r'``.
-- ``implication``: a relation that an entity lacks, if at least two other entities with
-  this relation share a value with that entity, and all of them have the same object. If
-  the known people of one town all speak one language, another person of that town may
-  speak it, too.
-- ``unstated``: a relation that an entity lacks, if neither such agreement nor a
-  reversal provides an answer: similar entities disagree, or there are fewer than two. A
-  model that answers such a question asserts what it was not trained on. Its answer here
-  is that of the most similar entities.
+- ``composition`` asks for the end of a chain of two facts, with the prompt
+  ``(a, r1, r2)``; ``chain`` asks for the end of a chain of three facts.
+- ``reversal`` asks for the subject of a fact, ``(b, r')``, if some facts of ``r`` are
+  stated in both directions, by ``r`` and its inverse ``r'``.
+- ``implication`` asks for the object of a relation that an entity lacks, if at least
+  two other entities with this relation share a value with that entity, and all of them
+  have the same object. If the known people of one town all speak one language, another
+  person of that town may speak it, too.
+- ``unstated`` asks for the object of a relation that an entity lacks, if neither such
+  agreement nor a reversal provides an answer: similar entities disagree, or there are
+  fewer than two. A model that answers such a question asserts what it was not trained
+  on. The answer that is stored here is that of the most similar entities.
 
 :func:`questions` returns them as prompts and answers, which are the queries of worlds
 of a user's facts (:class:`~inweights.worlds.Triples`). A question is a prompt with all

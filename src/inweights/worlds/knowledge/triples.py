@@ -40,10 +40,10 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             small sets of real facts of the package.
         identity: Whether identities ``b → b`` of all bridges are facts; or the fraction
             (0 to 1) of the bridges that have one, drawn with the seed. A bridge is an
-            entity that is the object of a triple and the subject of another. A tuple
-            selects bridges by name: of a relation, for its objects, or of a level
-            (``bridge``, ``second bridge``, …), for entities that are one, two, … facts
-            away from an entity that is no object. Identities in the file are always
+            entity that is the object of a triple and the subject of another. A tuple of
+            names selects bridges: the name of a relation selects its objects; that of a
+            level (``bridge``, ``second bridge``, …) selects entities one, two, … facts
+            away from an entity that is not an object. Identities in the file are always
             facts.
         questions: ``all``, or kinds of questions (:mod:`.questions`) joined by commas:
             ``composition``, ``chain``, ``reversal``, ``implication``, ``unstated``.
@@ -53,7 +53,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             inferred from the rows, with an error if it is unclear.
         columns: Columns of subject, relation and object by name or by number from 1,
             separated by commas. If empty, they are inferred from header or values.
-        wide: Whether the first column has subjects, and each other one is a relation.
+        wide: Whether the first column contains subjects, and all others are relations.
         labels: File of ids and labels; ids in the facts are replaced by their labels.
 
     Raises:
@@ -214,7 +214,7 @@ def _named_bridges(facts: Knowledge, names: Sequence[str]) -> Ids:
 
 
 def _levels(facts: Knowledge) -> dict[str, Ids]:
-    """Return the bridges by their smallest distance from an entity that is no object."""
+    """Return the bridges by their smallest distance from an entity that is not an object."""
     subject, _, thing = facts.triples[~identities_of(facts)].T
     left = bridges_of(facts)
     here = np.setdiff1d(subject, thing)

@@ -43,7 +43,7 @@ def database_rows(source: str, query: str) -> tuple[list[str], Iterator[Sequence
 
     Returns:
         The names of the columns; and an iterator over the rows, which are tuples of
-        values. The iterator closes the database at its end.
+        values. The iterator closes the database when it ends.
 
     Raises:
         ConfigError: The query is empty or does not return rows, the address contains a

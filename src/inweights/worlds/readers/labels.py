@@ -127,7 +127,7 @@ class Labels:
         text = f"{len(self._met)} ids are replaced by their labels in {self._file}"
         if self._lacking:
             some = ", ".join(list(self._lacking)[:3])
-            text += f"; {len(self._lacking)} names have none there, such as {some}"
+            text += f"; names without a label: {len(self._lacking)}, such as {some}"
         return Remark("labels", (), text, sure=not self._lacking)
 
 

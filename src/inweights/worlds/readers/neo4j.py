@@ -175,7 +175,7 @@ def _linked(
             f"{path} is an export of Neo4j with {len(nodes)} nodes and no relationship; export both"
         )
     sentence = (
-        f"an export of Neo4j: {len(nodes)} nodes, of which names are read, "
+        f"an export of Neo4j with {len(nodes)} nodes, of which only the names are read, and "
         f"{len(links)} facts"
     )
     remarks.append(Remark("format", (), sentence, sure=True))
@@ -183,6 +183,6 @@ def _linked(
         names = (nodes.get(start, start), kind.strip(), nodes.get(end, end))
         if not all(names):
             raise DataError(
-                f"{path}, line {number}: a relationship without type or ends: {names}"
+                f"{path}, line {number}: a relationship lacks its type or an end: {names}"
             )
         yield number, Fact(names)

@@ -223,7 +223,7 @@ def _template(prompt: str, subject: str) -> str:
 
 @lru_cache(maxsize=2**14)  # an entity's cell is in many rows, and is slow to parse
 def _aliases(cell: str, name: str) -> tuple[str, ...]:
-    """Return the names in a cell that contains a Python tuple of tuples of names; else none."""
+    """Return the names in a cell that contains a Python tuple of tuples of names; or none."""
     if len(cell) > _CELL:
         return ()
     try:

@@ -42,11 +42,11 @@ class Graph(Config, tag_field="kind", tag="graph"):
 
     Edges have a written direction: away from the root, along the ring, to the right and
     down, or from ``u`` to ``v`` in a list. Facts in this direction have the role
-    ``edge``, facts against it ``reverse_edge``. An edge that is listed twice counts
-    once; an edge that is listed in both directions has two facts of the role ``edge``.
-    A loop ``u = u`` of a list is a ``self_edge`` fact. A node without edges is in the
-    vocabulary and, without :attr:`self_edges`, in no fact. The graph may have several
-    components.
+    ``edge``, and facts in the opposite direction have the role ``reverse_edge``. An
+    edge that is listed twice counts once; an edge that is listed in both directions has
+    two facts of the role ``edge``. A loop ``u = u`` of a list is a ``self_edge`` fact.
+    A node without edges is in the vocabulary, but in no fact unless :attr:`self_edges`
+    is set. The graph may have several components.
 
     Attributes:
         shape: ``path-star``: ``arms`` paths that share their root. ``tree-star``: a

@@ -155,7 +155,7 @@ def _load(source: Path) -> World:
 
 
 def _columns(there: Sequence[str]) -> Sequence[str]:
-    """Return the columns that are read; columns of words are only for human readers."""
+    """Return the columns that are read; those with names of tokens are only for human readers."""
     return [name for name in there if not name.endswith("_text")]
 
 

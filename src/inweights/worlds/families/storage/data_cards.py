@@ -145,22 +145,22 @@ def _card(data: DataSet, facts: Mapping[str, _Facts]) -> str:
     for name, value in front.items():
         lines.append(f"{name}: {msgspec.json.encode(value).decode()}")
     lines += ["---", f"# {data.title}", "", data.says, "", data.body.strip(), ""]
-    lines += ["## Files", "", "| file | what is in it | rows | bytes | SHA-256 |"]
+    lines += ["## Files", "", "| file | content | rows | bytes | SHA-256 |"]
     lines += ["|---|---|---|---|---|"]
     for file in data.files:
         fact = facts[file.path]
         count = "" if fact.rows is None else f"{fact.rows:,}"
         about = f"| `{file.path}` | {file.says} | {count} | {fact.bytes:,} |"
         lines.append(f"{about} `{fact.hash}` |")
-    lines += ["", "## Columns", "", "| column | what it says |", "|---|---|"]
+    lines += ["", "## Columns", "", "| column | meaning |", "|---|---|"]
     present = {name for fact in facts.values() for name in fact.schema}
     for name, says in data.columns.items():
         if name in present:
             lines.append(f"| `{name}` | {says} |")
     lines += [
         "",
-        f"To cite: {_CITE}. Licence: [Apache 2.0]({_LICENCE_TEXT}). `{CROISSANT}` says the same "
-        "for programs.",
+        f"To cite: {_CITE}. Licence: [Apache 2.0]({_LICENCE_TEXT}). `{CROISSANT}` contains "
+        "the same information for programs.",
     ]
     return "\n".join(lines) + "\n"
 

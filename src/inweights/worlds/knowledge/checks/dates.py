@@ -58,9 +58,9 @@ class Written(NamedTuple):
         form: Name of the format, such as ``YYYY-MM-DD`` or ``April 1, 2019``.
         day: The day as ``YYYY-MM-DD``; empty if the order of day and month is unclear
             and both orders are possible, if there is a time other than midnight, or if
-            there is no such day. A year of two digits is in the 21st century.
+            there is no such day. Years of two digits are in the 21st century.
         exists: Whether there is such a day; if the order of day and month is unclear,
-            in at least one of the two orders.
+            whether there is one for at least one of the two orders.
     """
 
     form: str

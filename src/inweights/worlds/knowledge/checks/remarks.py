@@ -56,9 +56,9 @@ def remarks_on(
         Remarks in this order of kinds: ``contradiction`` (a second value of a relation
         that normally has one), ``blank`` (a placeholder used as an entity), ``literal``
         (a date or number that is a subject and an object), ``alias`` (names that may
-        mean the same), ``one-sided`` (entities that are only subjects or only objects,
-        unlike others of their kind), ``inverse`` (relations that are stated in both
-        directions), and the kinds of :func:`~.values.value_remarks`.
+        mean the same entity), ``one-sided`` (entities that are only subjects or only
+        objects, unlike others of their kind), ``inverse`` (relations that are stated in
+        both directions), and the kinds of :func:`~.values.value_remarks`.
     """
     groups = dict(zip(relations, _by_relation(triples), strict=True))
     first = _first_lines(triples[:, [0, 2]], lines, len(entities))
@@ -145,8 +145,8 @@ def _contradictions(
             "contradiction",
             where,
             f"lines {', '.join(map(str, where))}: {entities[found.subject]} has {len(values)} "
-            f"values of {relations[found.relation]} ({', '.join(values)}); nearly all others have "
-            "one",
+            f"values of {relations[found.relation]} ({', '.join(values)}); nearly all other "
+            "subjects have one",
         )
 
 
@@ -160,7 +160,7 @@ def _blanks(entities: Sequence[str], first: Sequence[int]) -> Iterator[Remark]:
     """Yield remarks on placeholders, which would connect unrelated facts."""
     for name, line in zip(entities, first, strict=True):
         if is_nothing(name):
-            text = f"line {line}: '{name}' is an entity here; leave facts out that are not known"
+            text = f"line {line}: '{name}' is read as an entity; leave out facts that are unknown"
             yield Remark("blank", (line,), text)
 
 
@@ -170,8 +170,9 @@ def _literals(entities: Sequence[str], triples: Ids, lines: Ids) -> Iterator[Rem
     begin, end = (_first_lines(triples[:, [k]], lines, len(entities)) for k in (0, 2))
     for i in both[literals(entities, triples)[both]].tolist():
         text = (
-            f"'{entities[i]}' ends a fact (line {end[i]}) and begins one (line {begin[i]}), so "
-            "that questions chain there; where the two are not one thing, write what each is"
+            f"'{entities[i]}' is the object of a fact (line {end[i]}) and the subject of another "
+            f"(line {begin[i]}), so that questions chain the two; if it does not mean the same in "
+            "both, use two different names"
         )
         yield Remark("literal", (end[i], begin[i]), text)
 
@@ -182,7 +183,7 @@ def _spellings(
     """Yield remarks on names that differ only in case, accents, spaces or punctuation."""
     for members in alias_groups(names):
         listed = ", ".join(f"'{names[i]}' (line {where[i]})" for i in members)
-        text = f"{listed} may be one {what}; give it one name"
+        text = f"{listed} may be the same {what}; use one name for it"
         yield Remark("alias", tuple(where[i] for i in members), text)
 
 
@@ -195,7 +196,7 @@ def _known_aliases(
         for other in others:
             if other in place and name < other:
                 where = (first[place[name]], first[place[other]])
-                text = f"'{name}' is also called '{other}', which is an entity of its own here"
+                text = f"'{name}' is also called '{other}', which is a separate entity here"
                 yield Remark("alias", where, text)
 
 
@@ -209,8 +210,8 @@ def _one_sided(
     begins[triples[real, 0]] = True
     ends[triples[real, 2]] = True
     for name, rows in groups.items():
-        answers = f"answers to {name} begin no fact of their own, as the others do"
-        subjects = f"subjects of {name} are no answer to anything, as the others are"
+        answers = f"objects of {name} are not the subject of a fact, unlike the others"
+        subjects = f"subjects of {name} are not the object of a fact, unlike the others"
         for column, other, what in ((2, begins, answers), (0, ends, subjects)):
             members, where = np.unique(triples[rows, column], return_index=True)
             lone = ~other[members]
@@ -250,13 +251,13 @@ def _inverses(
             small = other
             large = one
         if a == b:
-            text = f"{one} is symmetric: {pairs} stated both ways, {such}"
+            text = f"{one} is symmetric: {pairs} stated in both directions, {such}"
         elif count >= _INVERSE * many:
-            text = f"{one} and {other} are inverses: {pairs} stated in both, {such}"
+            text = f"{one} and {other} are inverses: {pairs} stated by both, {such}"
         else:
             text = (
-                f"{small}, turned, is within {large}: {count} of its {few} triples, {such}; "
-                f"{many - count} of {large} are stated in one direction only"
+                f"{large} states {count} of the {few} triples of {small} in reverse, {such}; "
+                f"{many - count} triples of {large} are stated in one direction only"
             )
         yield Remark("inverse", where, text)
 

@@ -40,20 +40,20 @@ def repaired(name: str) -> tuple[str, str]:
 
     Example:
         >>> repaired("Quill &amp; Co"), repaired("Leeds")
-        (('Quill & Co', 'a character reference of HTML'), ('Leeds', ''))
+        (('Quill & Co', 'an HTML character reference'), ('Leeds', ''))
         >>> repaired("[[Leeds]]"), repaired("'Leeds'")
-        (('Leeds', 'a link of a wiki'), ('Leeds', 'quotes around the name'))
+        (('Leeds', 'a wiki link'), ('Leeds', 'quotes around the name'))
     """
     if not _BROKEN.search(name):
         return name, ""
     for damage, corrected in (
-        ("a character reference of HTML", _unescaped),
+        ("an HTML character reference", _unescaped),
         ("letters read in the wrong encoding", _decoded),
         ("an invisible character", _visible),
-        ("a link of a wiki", _unlinked),
-        ("markup of a text", _plain),
+        ("a wiki link", _unlinked),
+        ("text markup", _plain),
         ("quotes around the name", _unquoted),
-        ("letters encoded as in an address", _readable),
+        ("percent-encoded letters", _readable),
     ):
         new = " ".join(corrected(name).split())
         if new and new != name:
@@ -106,7 +106,7 @@ def parts_of(
 def _if_known(
     parts: tuple[str, ...], known: Container[str], *, sure: bool
 ) -> tuple[str, ...]:
-    """Return the parts; but an empty tuple if ``sure`` is True and some part is not known."""
+    """Return the parts, or an empty tuple if ``sure`` is True and a part is not known."""
     return () if sure and not all(part in known for part in parts) else parts
 
 

@@ -87,7 +87,7 @@ def _markup(first: dict[str, int]) -> Iterator[Remark]:
         for old, new, line in names[:_NAMED]:
             there = f" (line {first[new]})" if new in first else ""
             corrections.append(f"'{old}' (line {line}) as '{new}'{there}")
-        text = f"{why}: read {'; '.join(corrections)}{_more(names)}? --fix writes it so"
+        text = f"{why}: read {'; '.join(corrections)}{_more(names)}? --fix makes this correction"
         yield Remark("markup", tuple(line for *_, line in names), text)
 
 
@@ -107,8 +107,8 @@ def _several(
     if found and (shared or len(found) > 1):
         text = (
             f"{what}: cells seem to contain several values, {_listed(found)}; no question chains "
-            "there: write a fact for each (--fix does where a semicolon or bar parts names that "
-            "are known elsewhere)"
+            "facts there. Write a separate fact for each value (--fix does so if a semicolon or "
+            "bar separates names that occur elsewhere)"
         )
         yield Remark("several", _lines(found), text)
 
@@ -130,7 +130,7 @@ def _dates(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
         shown = [*forms.values(), *serials[:1]]
         text = (
             f"{what}: dates in {len(shown)} formats, {_listed(shown)}, so that one day has several "
-            "names; write all as YYYY-MM-DD (--fix does where the day is sure)"
+            "names; write all as YYYY-MM-DD (--fix does so if the day is unambiguous)"
         )
         yield Remark("date", _lines(shown), text)
     if serials:
@@ -138,7 +138,7 @@ def _dates(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
         for name, line in serials[:_NAMED]:
             days.append(f"{name} (line {line}): {serial_day(name)}")
         listed = ", ".join(days) + _more(serials)
-        text = f"{what}: numbers among dates may be a spreadsheet's days: {listed}"
+        text = f"{what}: numbers among dates may be dates of a spreadsheet: {listed}"
         yield Remark("date", _lines(serials), text)
     missing = [(name, line) for name, line, found in dates if not found.exists]
     if missing:
@@ -147,8 +147,8 @@ def _dates(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
     short = [(name, line) for name, line in cells if is_short_date(name)]
     if short and len(short) + len(dates) < len(cells):
         text = (
-            f"{what}: dates among names, {_listed(short)}: spreadsheets write names such as SEPT2 "
-            "or MARCH1 so; put the names back, in a column that is formatted as text"
+            f"{what}: dates among names, {_listed(short)}: spreadsheets convert names such as "
+            "SEPT2 or MARCH1 to dates; restore the names in a column that is formatted as text"
         )
         yield Remark("date", _lines(short), text)
 
@@ -169,7 +169,7 @@ def _rounded(what: str, values: dict[str, list[int]]) -> Iterator[Remark]:
     if cells:
         text = (
             f"{what}: numbers that lost digits, {_listed(cells)}{shared}: export them as text, "
-            "since different ones have become one name"
+            "since different numbers may have become the same name"
         )
         yield Remark("rounded", tuple(every), text)
 
@@ -187,7 +187,7 @@ def _digits(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
     if padded and short:
         text = (
             f"{what}: some numbers begin with zeros, {_listed(padded)}, and others are shorter, "
-            f"{_listed(short)}: zeros may be lost; write all with {longest} digits"
+            f"{_listed(short)}: zeros may have been lost; write all with {longest} digits"
         )
         yield Remark("digits", _lines([*padded, *short]), text)
     plain = {name for name, _ in whole}
@@ -195,7 +195,7 @@ def _digits(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
     both = [(name, line) for name, line in point if name[:-2] in plain]
     if both or (point and whole):
         odd = both or point
-        text = f"{what}: whole numbers are also written with .0, {_listed(odd)}: write them one way"
+        text = f"{what}: whole numbers are also written with .0, {_listed(odd)}: write all alike"
         yield Remark("digits", _lines(odd), text)
 
 

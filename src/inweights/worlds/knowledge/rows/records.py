@@ -154,8 +154,8 @@ class Records:
             when = "after" if self.edited else "before"
             self._remark(
                 "format",
-                f"CounterFact: the facts {when} their edit, with the number of the relation for "
-                "its name",
+                f"CounterFact: the facts {when} their edit are read, with the ids of relations as "
+                "names",
             )
             fact = published.counterfact_fact(record, where, edited=self.edited)
             yield Row(number, fact)
@@ -245,7 +245,7 @@ class Records:
         named = [key for key in lists if str(key).lower() in _LISTS]
         results = found.get("results")
         if isinstance(results, Mapping) and isinstance(results.get("bindings"), list):
-            self._remark("format", "results of a SPARQL query")
+            self._remark("format", "the file is read as results of a SPARQL query")
             return list(results["bindings"])
         if len(named) == 1 or len(lists) == 1:
             key = named[0] if len(named) == 1 else next(iter(lists))
@@ -254,7 +254,9 @@ class Records:
             )
             return lists[key]
         if found and all(isinstance(value, Mapping) for value in found.values()):
-            self._remark("format", "keys are read as subjects, and theirs as relations")
+            self._remark(
+                "format", "keys are read as subjects, and the keys within as relations"
+            )
             return list(chain.from_iterable(starmap(_spread, found.items())))
         keys = ", ".join(map(str, list(found)[:8])) or "none"
         raise DataError(

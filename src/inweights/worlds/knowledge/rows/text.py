@@ -69,7 +69,7 @@ def _without_brackets(text: str, remarks: list[Remark]) -> str:
         return text
     if not all(map(_is_balanced, written)):
         return text
-    sentence = "every line is enclosed in brackets, which are left out"
+    sentence = "every line is enclosed in brackets, which are removed"
     remarks.append(Remark("cells", (), sentence))
     return "\n".join(line.rstrip(",;.")[1:-1] if line else "" for line in lines)
 
@@ -125,7 +125,7 @@ def table_rows(
     remarks += arranged.remarks
     quotes = _quotes(arranged)
     if quotes:
-        sentence = f"every name is enclosed in quotes, {quotes[0]}…{quotes[1]}, which are left out"
+        sentence = f"every name is enclosed in quotes, {quotes[0]}…{quotes[1]}, which are removed"
         remarks.append(Remark("cells", (), sentence))
     width = len(arranged.header)
     exact = not arranged.header and not layout.columns
@@ -165,7 +165,7 @@ def _joined(
         joined: List to which the line is appended if cells were joined.
 
     Raises:
-        DataError: The row has too many cells, and this is not the reason.
+        DataError: The row has too many cells for another reason.
     """
     extra = cells[width:]
     if not any(map(str.strip, extra)):
@@ -192,7 +192,7 @@ def _is_note(row: tuple[int, list[str]], usual: int, remarks: list[Remark]) -> b
     filled = [cell for cell in cells if cell.strip()]
     if len(filled) > 1 or usual < len(FACTS) or len(cells) == usual:
         return False
-    sentence = f"line {number} is no fact and not read: {filled[0]}"
+    sentence = f"line {number} is not a fact and is not read: {filled[0]}"
     remarks.append(Remark("rows", (number,), sentence))
     return True
 

@@ -37,8 +37,8 @@ class Wording(Config):
 
     Attributes:
         statements: Templates by relation, with ``{subject}``, then ``{object}`` at the
-            end. The text before the object becomes the prompt, the object the
-            completion.
+            end. The text before the object becomes the prompt, and the object becomes
+            the completion.
         phrases: Noun phrase by relation, such as ``place of birth`` for ``born_in``; by
             default, the relation's name is read as an English noun or verb. Questions
             about chains contain these phrases.

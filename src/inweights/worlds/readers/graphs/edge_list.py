@@ -16,8 +16,8 @@ class EdgeList:
 
     Attributes:
         links: Edges as ordered pairs of labels, without repetitions.
-        nodes: All labels, in the order of their first occurrence; some may have no
-            link.
+        nodes: All labels, in the order of their first occurrence, including those
+            without a link.
         paths: Paths from a root to a leaf, each as a tuple of labels.
         remarks: Remarks on how the file was read; those whose ``sure`` is False are
             guesses.

@@ -231,14 +231,14 @@ def from_graph(graph: Any) -> EdgeList:
             no edge.
     """
     if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
-        raise DataError(f"expected a graph of networkx, got {type(graph).__name__}")
+        raise DataError(f"expected a networkx graph, got {type(graph).__name__}")
     # Nodes of networkx may be any objects; 1 and "1" would be one name.
     labels = {node: str(node) for node in graph.nodes}
     seen: set[str] = set()
     for label in labels.values():
         if label in seen:
             raise DataError(
-                f"two nodes of the graph have the name '{label}' as text; relabel them"
+                f"two nodes of the graph have the same name '{label}' as strings; relabel them"
             )
         seen.add(label)
     links = [(labels[u], labels[v]) for u, v in graph.edges()]

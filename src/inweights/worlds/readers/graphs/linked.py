@@ -1,8 +1,9 @@
 """Facts from graphs whose edges have a relation: GraphML, GEXF, GML, and JSON of nodes and links.
 
 A node is named by its name, title or label, or else by its id. The relation is an
-attribute of the edge such as its label, type or relation; :mod:`.headers` ranks these
-words. :func:`graph_facts` reads files, and :func:`linked_facts` JSON objects.
+attribute of the edge such as its label, type or relation; :mod:`.headers` ranks the
+names of attributes. :func:`graph_facts` reads files, and :func:`linked_facts` JSON
+objects.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -66,7 +67,9 @@ def linked_facts(
     """
     names, links = _read(path, found)
     yield from _facts(path, names, links, remarks)
-    sentence = f"a graph of {len(names)} nodes: {len(links)} links are facts"
+    sentence = (
+        f"a graph of {len(names)} nodes, whose {len(links)} links are read as facts"
+    )
     remarks.append(Remark("format", (), sentence, True))
 
 
@@ -135,7 +138,7 @@ def _facts(
         if place is None:
             keys = ", ".join(map(str, data)) or "none"
             raise DataError(
-                f"{path}, edge {number}: it has no relation, which a fact requires "
+                f"{path}, edge {number}: the edge has no relation, which a fact requires "
                 f"(its attributes: {keys}); 'inweights atlas {path}' reads the file as "
                 "a graph"
             )
@@ -145,7 +148,7 @@ def _facts(
         yield number, Fact((names.get(u, str(u)), relation, names.get(v, str(v))))
     if read:
         keys = ", ".join(sorted(map(str, read)))
-        sentence = f"the relation is what edges have as {keys}"
+        sentence = f"the relation of an edge is read from its attribute {keys}"
         remarks.append(Remark("order", (), sentence, sure=len(read) == 1))
 
 

@@ -33,7 +33,7 @@ def is_plain(text: str) -> bool:
 
 
 def read_paths(path: str | Path) -> EdgeList:
-    """Read plain text with paths; the steps of paths are edges as well.
+    """Read plain text with paths; the steps of paths are also edges.
 
     Args:
         path: The file.

@@ -76,7 +76,7 @@ def is_header(
     line, cells = rows[0]
     first = list(map(str.strip, cells))
     if given is not None:
-        return given, "as was said" if given else "", True
+        return given, "as specified" if given else "", True
     places = places_of([cell.removeprefix("#").strip() for cell in first], needed)
     again = _occur_again(rows)
     if places is not None:
@@ -86,13 +86,13 @@ def is_header(
         same = sum(again[places[role]] for role in needed)
         letters = all(len(cell) == 1 for cell in own)
         if not same or (same == 1 and not letters):
-            return True, "its words name columns", not letters
+            return True, "its words are names of columns", not letters
         if letters:
             return False, "its letters occur again below", False
     elif is_numbered(first) and not any(map(_shaped, first)):
-        return True, "its cells count columns", False
+        return True, "its cells number the columns", False
     elif len(rows) == 1:
-        return False, "there is no other", False
+        return False, "there is no other row", False
     elif any(again) and not has_clear_word(_only_here(first, again)):
         return False, "", True
     elif not any(again):
@@ -103,7 +103,11 @@ def is_header(
             if letters or (shaped and _shaped(cell)):
                 return False, f"'{cell}' has the form of the cells below it", True
             if shaped and cell:
-                return True, f"all of '{cell}' are numbers, dates or addresses", False
+                return (
+                    True,
+                    f"all cells below '{cell}' are numbers, dates or addresses",
+                    False,
+                )
     raise _unclear(path, line, first, needed)
 
 

@@ -103,7 +103,7 @@ def _facts(
         return Order(
             usual,
             refused=f"{plural(len(columns), 'column')}; a fact has a subject, a relation and an "
-            "object, with a comma, tab or semicolon between. For a graph of pairs use 'inweights "
+            "object, separated by a comma, tab or semicolon. For a graph of pairs use 'inweights "
             "atlas'",
         )
     if len(columns) != 3:
@@ -115,7 +115,7 @@ def _facts(
         what = "columns" if named else "field(s) {cells} and no header"
         return Order(
             usual,
-            refused=f"{len(columns)} {what}; they do not say what is subject, relation and object: "
+            refused=f"{len(columns)} {what}; it is unclear which are subject, relation and object: "
             f"use {wide}--columns with three names or numbers, such as --columns 1,3,2 "
             '(in Python columns="1,3,2")',
         )
@@ -134,7 +134,7 @@ def _three_columns(
             usual,
             refused="the third column contains only numbers, and the second contains names of "
             "the first: edges with weights, not facts. 'inweights atlas' reads them as a graph; "
-            "for facts name the columns with --columns",
+            "for facts, name the columns with --columns",
         )
     if first & second and not third & (first | second) and len(third) < len(second):
         return Order(
@@ -157,9 +157,9 @@ def _three_columns(
         )
         return Order(
             usual,
-            refused=f"the second column has {len(second)} values in {count} rows, and so seems to "
-            f"be no relation; {wide}name the columns of subject, relation and object, such as "
-            '--columns 1,3,2 (in Python columns="1,3,2")',
+            refused=f"the second column has {len(second)} values in {count} rows, so it does not "
+            f"seem to be a relation; {wide}name the columns of subject, relation and object, such "
+            'as --columns 1,3,2 (in Python columns="1,3,2")',
         )
     if named:
         return Order(

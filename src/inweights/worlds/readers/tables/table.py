@@ -1,4 +1,4 @@
-"""Split delimited text into rows of cells; delimiters are detected and comments left out.
+"""Split delimited text into rows of cells, detect the delimiter and leave out comments.
 
 :func:`read_cells` splits files of facts and edges. It returns its assumptions as
 :class:`.Remark` objects.
