@@ -71,7 +71,7 @@ def test_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [row[0] for row in apart] == ["line", "1", "2", "11"]
     assert (
         apart[1][-1]
-        == "2 values (2019-05-01, 2020-05-01) where nearly all others have one"
+        == "2 values (2019-05-01, 2020-05-01); nearly all other subjects have one"
     )
     with (out / "changes.csv").open(encoding="utf-8", newline="") as file:
         changes = [
@@ -192,7 +192,7 @@ def test_near_spellings_say_how_many_of_their_facts_agree() -> None:
     names = ["Hugo Lindquist", "Hugo Lindqvist", "works in", "Lyon", "born in", "Oslo"]
     triples = np.array([[0, 2, 3], [1, 2, 3], [1, 4, 5], [0, 4, 5]])
     (near,) = near_spellings(names, triples)
-    assert near.why == "1 letter apart; 2 of their facts agree"
+    assert near.why == "1 letter apart; 2 facts agree"
 
 
 def test_the_spelling_with_fewer_agreeing_facts_is_not_the_best() -> None:

@@ -106,8 +106,8 @@ def test_one_sided_entities(tmp_path: Path) -> None:
         ("one-sided", (4,)),
         ("one-sided", (8,)),
     ]
-    assert told[0].text.startswith("1 of 4 answers to home begin no fact")
-    assert told[1].text.startswith("1 of 4 subjects of in are no answer")
+    assert told[0].text.startswith("1 of 4 objects of home are not the subject")
+    assert told[1].text.startswith("1 of 4 subjects of in are not the object")
 
 
 def test_names_that_stand_for_nothing(tmp_path: Path) -> None:
