@@ -159,7 +159,10 @@ def test_what_is_no_file_of_facts_says_what_is_needed(
 
 @pytest.mark.parametrize(
     ("name", "learnt"),
-    [("alpaca.jsonl", "output is learnt"), ("dup_qa.jsonl", "answer is learnt")],
+    [
+        ("alpaca.jsonl", "the completion is the output"),
+        ("dup_qa.jsonl", "the completion is the answer"),
+    ],
 )
 def test_rows_of_trainers_are_examples_and_what_is_learnt_is_said(
     name: str, learnt: str
