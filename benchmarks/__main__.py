@@ -48,6 +48,8 @@ def rows_of(target: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[Ro
     least = "least" in target
     limits: dict[str, float] = target["least" if least else "most"]
     for row in stored.get(target["rows"], ()):
+        if "error" in row:
+            continue
         by = target["by"]
         key = by.format(**row) if "{" in by else str(row[by])
         limit = of(limits, key)

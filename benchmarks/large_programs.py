@@ -202,6 +202,11 @@ def merged(
     )
 
 
+def as_text(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    """Return the stored form of rows and the environment they were measured in."""
+    return json.dumps({"environment": about, "rows": rows}, indent=2) + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     ways = [*WAYS, "predict"]
@@ -215,7 +220,12 @@ def main() -> None:
         parser.error(
             "nothing to draw: give --into FILE with stored rows, or some --ways"
         )
-    rows: list[dict[str, Any]] = []
+    about = environment()
+    stored = {"environment": about, "rows": list[dict[str, Any]]()}
+    if given.into and given.into.exists():
+        stored = json.loads(given.into.read_text(encoding="utf-8"))
+    new: list[dict[str, Any]] = []
+    rows = merged(new, stored, about)
     for way in given.ways:
         if way == "cvxpy" and not find_spec("cvxpy"):
             continue
@@ -223,21 +233,19 @@ def main() -> None:
             if people > MOST.get(way, people):
                 continue
             row = apart(way, people)
-            rows.append(row)
             print(row, file=sys.stderr, flush=True)
+            new.append(row)
+            rows = merged(new, stored, about)
+            add_gaps(rows)
+            # After each row, so that none is lost.
+            if given.into:
+                given.into.write_text(as_text(about, rows), encoding="utf-8")
             if row["processor"] > LIMIT and way not in ("one program", "predict"):
                 break
-    about = environment()
-    if given.into and given.into.exists():
-        rows = merged(rows, json.loads(given.into.read_text(encoding="utf-8")), about)
-    add_gaps(rows)
-    text = json.dumps({"environment": about, "rows": rows}, indent=2) + "\n"
-    if given.into:
-        given.into.write_text(text, encoding="utf-8")
+    if given.json:
+        print(as_text(about, rows), end="")
     if given.figure:
         draw(rows, given.figure)
-    if given.json:
-        print(text, end="")
 
 
 #: Each way to solve a program.
