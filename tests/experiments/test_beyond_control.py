@@ -73,7 +73,7 @@ def test_a_page_states_what_exceeds_the_controls(tmp_path) -> None:
     assert "Beyond control" in told
     assert "untrained" in told
     alone = controls_section({"accuracy": rows.drop("control")})
-    assert "No control was run" in alone
+    assert "Run without controls" in alone
     assert "Controls that fit: untrained, shuffled" in alone
     assert not controls_section({"other": table().drop("control")})
 

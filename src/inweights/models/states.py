@@ -263,9 +263,9 @@ class ReadableStates(nn.Module):
             self._edits = before
         if unused:  # after an exception of the model this line is not reached
             raise ConfigError(
-                f"nothing was replaced at {', '.join(sorted(unused))}: run the model within "
-                f"hooks; if it ran, {type(self).__name__}.states must pass each state through "
-                "self.hook"
+                f"nothing was replaced at {', '.join(sorted(unused))}: run the model inside the "
+                f"block of hooks(); if you did, {type(self).__name__}.states must pass each "
+                "state through self.hook"
             )
 
     def _packed(self, inputs: Packed | Int[Tensor, "*R B T"]) -> Packed:

@@ -23,7 +23,7 @@ from inweights.support.publish import PARTIAL, publish_file
 class Folder:
     """Files in a folder on a local disk or on a disk that several machines share.
 
-    Names of files have ``/`` between their parts. The folder itself may be a link, but
+    The parts of a file name are separated by ``/``. The folder itself may be a link, but
     links below it are not allowed. Methods raise a
     :class:`~inweights.errors.FolderError` for a name that refers to a file outside the
     folder or to a link. While a shared disk is unavailable, reading and writing are

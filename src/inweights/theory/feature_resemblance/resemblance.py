@@ -89,13 +89,13 @@ def curriculum_cosine(
 ) -> float:
     """Return the predicted cosine of ``W_V e_a`` and ``W_V e_b`` after stage 1 of a curriculum.
 
-    This is Feature Resemblance, propositions 1 to 5, for the value vectors of two
-    entities ``a`` and ``b`` of a tuple. ``cos = C S / √((C² + A² + ν²)(S² + ν²))``,
+    The formula follows from propositions 1 to 5 of Feature Resemblance, for the value
+    vectors of two entities ``a`` and ``b`` of a tuple: ``cos = C S / √((C² + A² + ν²)(S² + ν²))``,
     where ``C``, ``S`` and ``A`` are the shares of category, similarity and attribution
     in the loss. Stage 1 changes ``W_V e_b`` along the property only, and ``W_V e_a``
     along the property and the attribute. In the joint curriculum, ``C = S = ρ / (2ρ +
     1)`` and ``A = S / ρ``. The first phase of SA (similarity first) contains no
-    attribution, and the first phase of AS (attribution first) no fact about ``b``. The
+    attribution. The first phase of AS (attribution first) contains no fact about ``b``. The
     two-hop curriculum has the same cosine as the joint curriculum or, without
     identities, the cosine 0. Nothing after stage 1 of the first phase changes ``W_V``.
 

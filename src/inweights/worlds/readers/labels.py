@@ -116,7 +116,7 @@ class Labels:
             path: Source of the triples, for the message.
 
         Returns:
-            The remark. Its ``sure`` is False if some names have no label.
+            The remark. Its attribute ``sure`` is False if some names have no label.
 
         Raises:
             DataError: No id was replaced.
