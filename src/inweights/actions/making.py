@@ -244,9 +244,9 @@ def settle(
         minutes: Total time limit for all recipes, in minutes, from 0 to 10,000,000; by
             default 60.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
-        results: Folder of results. If it is given, the recipes with open claims in
-            these results are run, without seeds whose numbers are already in them. By
-            default the recipes that have been run on this disk are used.
+        results: Folder of results. If it is given, the recipes with undecided claims in
+            these results are run, with seeds that the results do not contain. By default
+            the recipes that have been run on this disk are used.
         execution: Where and how tasks run; by default one after another in this
             process.
         effort: Former name of ``execution``; it raises a ``DeprecationWarning``.

@@ -156,18 +156,18 @@ def _compare(
 def entity_pairs(world: World) -> Int[Ids, "P 2"]:
     """Return the pairs of entities that conclusions link, ``[P, 2]``.
 
-    Pair ``i`` contains the entities ``a_i`` and ``b_i`` of tuple ``i``; in a world of
-    two hops, ``b_i`` is the bridge to which ``a_i`` leads.
+    Pair ``i`` contains the entities ``a_i`` and ``b_i`` of the ``i``-th analogy. In a
+    world of two hops, ``b_i`` is the bridge to which ``a_i`` leads.
 
     Args:
         world: World of analogies, or of two hops as analogies.
 
     Returns:
-        Token ids of ``P`` pairs, ``[P, 2]``, in a NumPy array.
+        Token ids of all ``P`` pairs, also of those without a conclusion, ``[P, 2]``.
 
     Raises:
-        DataError: The world has no conclusions, has neither similarities nor first
-            hops, or has facts of one of these roles that differ in length.
+        DataError: The world has no conclusions, neither first hops nor categories with
+            similarities, or facts of one of these three roles that differ in length.
 
     Example:
         >>> from inweights.worlds import Analogy

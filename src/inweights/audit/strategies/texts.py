@@ -83,8 +83,9 @@ def steps(inputs: StrategyInput) -> Iterator[Row]:
 def identities(inputs: StrategyInput) -> Iterator[Row]:
     """Yield rows that state ``b → b`` for each bridge without an identity (*Identity Bridge*, §4).
 
-    A fact states an identity if its relation leads from each of its subjects to the
-    subject itself (``rome,is,rome``).
+    A bridge is an entity that is the object of one fact and the subject of another. A
+    fact states an identity if every fact of its relation leads from a subject to the
+    same entity (``rome,is,rome``).
 
     Args:
         inputs: The facts, their wordings and the limits.

@@ -109,8 +109,8 @@ def part_of(phase: Phase, world: World, share: float) -> Phase:
 def is_large(task: LearnTask, numbers: int, world: World) -> bool:
     """Return whether a training step takes so long that only parts of it are timed.
 
-    The step is long if the number of parameters times the number of facts of a step
-    exceeds :data:`LARGE`, 4e9, which takes one core about a second.
+    It does if the number of parameters times the number of facts of the largest step of
+    any phase exceeds :data:`LARGE`, 4e9. Such a step takes one core about a second.
 
     Args:
         task: The task, whose learner must be a :class:`Curriculum`.

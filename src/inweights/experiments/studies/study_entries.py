@@ -37,9 +37,10 @@ class MeasureEntry(Config):
         """The :class:`Measure` that the entry describes, with the function of its probe.
 
         Raises:
-            ConfigError: There is no such probe (the message suggests similar names);
-                ``module:function`` is not a function of an imported module whose first
-                argument is called ``model``; or ``every`` is not from 0 to 10^9.
+            ConfigError: There is no such probe (the message suggests similar names); a
+                probe is named as ``module:function``, but the module has not been
+                imported, has no such function, or the first argument of the function is
+                not called ``model``; or ``every`` is not from 0 to 10^9.
         """
         about = structs.asdict(self) | {"name": self.table, "probe": _probe(self.probe)}
         return Measure(**about)

@@ -101,11 +101,11 @@ class LanguageModel:
         return Path(folder)
 
     def write(self, work: Path) -> None:
-        """Write weights (safetensors) and tokenizer into a folder, file by file.
+        """Write configuration, weights (safetensors) and tokenizer into a folder, file by file.
 
         Args:
             work: Path of the folder, which is created if it is missing. If it is a
-                file, nothing is written.
+                file, nothing is written and no error is raised.
 
         Raises:
             OSError: A configuration file cannot be written.

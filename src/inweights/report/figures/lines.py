@@ -74,11 +74,13 @@ class Lines(Panel):
     def draw(self) -> Figure:
         """Draw the column ``y`` against ``x`` as lines with a legend; return the matplotlib figure.
 
-        There is one line for each value of the column :attr:`series`. It shows the mean
-        over the seeds, and its band the 95% interval.
+        There is one line for each value of the column that :attr:`series` names. It
+        shows the mean over the seeds. With at least five seeds, a band shows the 95%
+        confidence interval of this mean.
 
-        There is one panel for each value of the column ``facet``, or a single panel
-        without this option. The columns were checked when the object was created.
+        There is one panel for each value of the column that :attr:`facet` names, or a
+        single panel if it is ``None``. The columns were checked when the object was
+        created.
         """
         parts = tidy.panels(self.table, self.facet, self.order)
         with style.context():

@@ -73,9 +73,10 @@ def remedies(
         world: Facts and queries.
         queries: Predictions for the queries, with the columns ``query`` (index),
             ``role``, ``predicted``, ``margin`` and ``verdict``.
-        forecast: Function that solves a world, given the world and a description. It
-            returns the solution, the table of its queries, and the reason if a program
-            other than (2) was solved (otherwise an empty string).
+        forecast: Function that solves a world, given the world and a string that
+            describes the attempt, such as ``with 2 reversals``. It returns the solution,
+            the table of its queries, and the reason if a program other than program (2)
+            of *Identity Bridge* was solved (otherwise an empty string).
         late: Value of :func:`time.perf_counter`, in seconds, after which no further
             attempt is made; ``None`` for no limit.
         lost: Maximum number of facts that the solution with the added statements may

@@ -175,10 +175,11 @@ class ExpectedTime:
     def report(self, name: str, share: float) -> None:
         """Record which share of a task is done.
 
+        The time of the task is measured only if :meth:`begin` was called for it before.
+
         Args:
             name: Name of the task.
-            share: Share of the task that is done, from 0 to 1. The time of the task is
-                only measured if :meth:`begin` was called.
+            share: Share of the task that is done, from 0 to 1.
 
         Raises:
             KeyError: There is no task of this name.

@@ -23,8 +23,8 @@ def described_world(world: World) -> DataSet:
         world: The world.
 
     Returns:
-        The description, with the three files that :func:`world_files` lists; no file is
-        read.
+        The description, which names the three files that :func:`world_files` lists. No
+        file is read.
 
     Example:
         >>> import inweights as iw
