@@ -254,7 +254,7 @@ def test_hooks_are_nested_and_never_without_effect() -> None:
     with pytest.raises(RuntimeError, match="mine"), model.hooks({"final": double}):
         raise RuntimeError("mine")
     assert torch.equal(model(TOKENS), plain)
-    missed = "nothing was replaced at final: run the model within"
+    missed = "nothing was replaced at final: run the model inside"
     with pytest.raises(ConfigError, match=missed), model.hooks({"final": double}):
         pass
     deaf = Deaf(EmbMLPConfig(), vocabulary=9, replicas=1)
