@@ -9,7 +9,7 @@ import pytest
 from scipy import linalg
 
 from inweights import predict
-from inweights.support.decompositions import eigh, svd
+from inweights.support.statistics.decompositions import eigh, svd
 from inweights.theory.programs.large_scale import iteration
 from inweights.worlds import TwoHop
 

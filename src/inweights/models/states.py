@@ -213,12 +213,12 @@ class ReadableStates(nn.Module):
         """Replace hidden states in every forward pass within the ``with`` block.
 
         Args:
-            edits: Functions by the name of a layer (:attr:`layer_names`) or of a part
-                of a layer (:attr:`part_names`). A function receives the state ``[R, B,
-                T, D]`` (``R`` replicas, ``B`` prompts of ``T`` tokens, width ``D``) and
-                returns its replacement, of the same shape. If prompts differ in length,
-                it is called once for each length. In nested blocks, it receives the
-                state after the changes of the outer block.
+            edits: Mapping from the name of a layer (:attr:`layer_names`) or of a part
+                of a layer (:attr:`part_names`) to a function. A function receives the
+                state ``[R, B, T, D]`` (``R`` replicas, ``B`` prompts of ``T`` tokens,
+                width ``D``) and returns its replacement, of the same shape. If prompts
+                differ in length, it is called once for each length. In nested blocks,
+                it receives the state after the changes of the outer block.
 
         Raises:
             ConfigError: A name is unknown (raised when the block is entered), or a

@@ -203,7 +203,7 @@ class Statements:
         return self._right.pairs(indices)
 
     def by_prompt(self) -> Statements:
-        """Merge statements with the same role and prompt into one statement with several answers.
+        """Return statements in which each role and prompt occurs once, with several answers.
 
         Statements whose answer has several tokens are not merged.
 

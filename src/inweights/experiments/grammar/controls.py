@@ -263,7 +263,7 @@ def _without(trial: Trial, roles: Sequence[str]) -> Any:
             phases.append(structs.replace(phase, roles=left, batch=batch))
     if not phases:
         raise ConfigError(
-            "without the role of the bridge, the curriculum trains nothing"
+            "without the role of the bridge, the curriculum has no facts to train on"
         )
     return Curriculum(phases=tuple(phases))
 

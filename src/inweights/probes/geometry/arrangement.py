@@ -23,8 +23,8 @@ from inweights.probes.geometry.procrustes import procrustes, procrustes_align
 from inweights.probes.geometry.vectors import once_each, placed, random_blocks
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
-from inweights.support.decompositions import svd
 from inweights.support.extras import optional
+from inweights.support.statistics.decompositions import svd
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Floats
 from inweights.worlds.world import Worlds

@@ -23,7 +23,7 @@ from inweights.probes.geometry.vectors import (
 )
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
-from inweights.support.decompositions import svd
+from inweights.support.statistics.decompositions import svd
 from inweights.theory.geometric_memory.spectral import EXACT
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Worlds

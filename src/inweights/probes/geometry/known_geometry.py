@@ -13,7 +13,7 @@ import polars as pl
 from inweights.probes.geometry.pairs import spearman
 from inweights.probes.geometry.vectors import cosine_matrix
 from inweights.seeds import EVALUATION, Streams
-from inweights.support.decompositions import svd
+from inweights.support.statistics.decompositions import svd
 from inweights.theory.geometric_memory import spectral
 from inweights.theory.geometric_memory.storage import incidence_storage, shifted_storage
 from inweights.worlds.arrays import Floats

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from inweights.errors import DataError
-from inweights.support.decompositions import svd
+from inweights.support.statistics.decompositions import svd
 from inweights.worlds.arrays import Float, Floats
 
 

@@ -29,7 +29,7 @@ from inweights.probes.geometry.vectors import cosine_matrix, placed
 from inweights.probes.needs import holds
 from inweights.probes.pictures.frames import in_space, moments, positions
 from inweights.seeds import EVALUATION, Streams
-from inweights.support.decompositions import eigh
+from inweights.support.statistics.decompositions import eigh
 from inweights.theory.geometric_memory import spectral
 from inweights.theory.geometric_memory.bands import Bands
 from inweights.theory.geometric_memory.detail import DRAWN, Detail

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from inweights.support.decompositions import eigh
+from inweights.support.statistics.decompositions import eigh
 from inweights.worlds.arrays import Float, Floats
 
 

@@ -22,8 +22,8 @@ from inweights.probes.alignment import bridge_pairs
 from inweights.probes.needs import holds
 from inweights.probes.states import last_states
 from inweights.seeds import EVALUATION, Streams
-from inweights.support.decompositions import svd
 from inweights.support.extras import optional
+from inweights.support.statistics.decompositions import svd
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Floats
 from inweights.worlds.world import Worlds

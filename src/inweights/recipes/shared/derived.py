@@ -177,7 +177,7 @@ def mean_by_hops(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 def beside_chance(
     table: pl.DataFrame, column: str, null: str, *, label: str, name: str
 ) -> pl.DataFrame:
-    """Return a table with additional rows for random vectors, whose ``label`` is ``name``.
+    """Return the table with additional rows for random vectors.
 
     The rows that have the first value of ``label`` in the table are copied, and the
     mean of their null distribution takes the place of the measured value.
@@ -187,7 +187,7 @@ def beside_chance(
         column: Name of the column of the measured value.
         null: Name of the column that contains the mean of the null distribution.
         label: Name of the column of the label.
-        name: Value of the label in the new rows.
+        name: Label of the new rows.
 
     Returns:
         The rows of ``table``, then the new ones, with the same columns.

@@ -1,1 +1,1 @@
-"""Statistics in plain Python, shared by verdicts and tables: intervals and quantiles."""
+"""Numerical helpers: intervals and quantiles in plain Python, and decompositions of matrices."""

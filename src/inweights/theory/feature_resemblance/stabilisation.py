@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError
-from inweights.support.decompositions import eigh
+from inweights.support.statistics.decompositions import eigh
 from inweights.theory.geometric_memory.node2vec import (
     Trajectory,
     coefficients,

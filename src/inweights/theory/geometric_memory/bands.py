@@ -19,7 +19,7 @@ import numpy as np
 
 from inweights.errors import DataError
 from inweights.seeds import EVALUATION, Streams
-from inweights.support.decompositions import eigh
+from inweights.support.statistics.decompositions import eigh
 from inweights.theory.geometric_memory.spectral import Operator, sparse_operator
 from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.world import Ids

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from inweights.errors import DataError
-from inweights.support.decompositions import eigh, svd
+from inweights.support.statistics.decompositions import eigh, svd
 from inweights.worlds.arrays import Float, Floats
 
 

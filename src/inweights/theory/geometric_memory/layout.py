@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from inweights.support.decompositions import eigh
+from inweights.support.statistics.decompositions import eigh
 from inweights.theory.geometric_memory import spectral
 from inweights.theory.geometric_memory.bands import Bands
 from inweights.theory.geometric_memory.detail import Detail

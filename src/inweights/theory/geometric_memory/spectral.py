@@ -19,8 +19,8 @@ from typing import Any, Literal
 import numpy as np
 
 from inweights.errors import DataError, check_names
-from inweights.support.decompositions import eigh
 from inweights.support.limits import check_memory
+from inweights.support.statistics.decompositions import eigh
 from inweights.theory.geometric_memory.graph import (
     adjacency,
     check_adjacency,

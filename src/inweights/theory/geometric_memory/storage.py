@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inweights.errors import DataError
-from inweights.support.decompositions import eigh
+from inweights.support.statistics.decompositions import eigh
 from inweights.theory.geometric_memory.complexity import (
     Complexity,
     bit_complexity,

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from inweights.config import check_size
-from inweights.support.decompositions import svd
+from inweights.support.statistics.decompositions import svd
 from inweights.theory.identity_bridge.proof_kkt import check_rows
 from inweights.theory.programs.nuclear_norm import solve
 from inweights.theory.programs.program import Program

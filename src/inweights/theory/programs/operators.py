@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from inweights.support.decompositions import eigh
+from inweights.support.statistics.decompositions import eigh
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Float, Floats
 

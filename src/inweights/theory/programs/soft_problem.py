@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inweights.support.decompositions import svd
+from inweights.support.statistics.decompositions import svd
 from inweights.theory.programs.operators import operator_norm
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Floats

@@ -8,7 +8,7 @@ import torch
 
 from inweights.models.configs import EmbMLPConfig
 from inweights.models.emb_mlp import EmbMLP
-from inweights.support.decompositions import svd
+from inweights.support.statistics.decompositions import svd
 from inweights.theory.programs.nuclear_norm import Solution
 
 

@@ -118,6 +118,9 @@ def expected_soft_seconds(facts: int, inputs: int, outputs: int) -> float:
         inputs: Number of input tokens.
         outputs: Number of answers.
 
+    Returns:
+        Seconds on one core.
+
     Example:
         >>> 0.5 < expected_soft_seconds(2_000, 600, 200) < 5
         True
