@@ -116,8 +116,8 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
 
     Args:
         task: The task.
-        plugins: Modules, besides the library and torch, in whose packages the other
-            process may look up objects; ``None`` (the default) allows all modules.
+        plugins: Modules, in addition to the library and torch, from whose packages the
+            other process may import objects; ``None`` (the default) allows all modules.
     """
     if isinstance(task, LearnTask) and any(map(_is_only_here, task.runs)):
         return False

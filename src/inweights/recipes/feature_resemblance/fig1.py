@@ -70,7 +70,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan the training of a linear network and a GPT, and a prediction without training.
+    """Plan the training of a linear network and of a GPT, and a prediction that needs no training.
 
     Args:
         settings: The recipe's settings, such as ``world``, ``linear`` and ``rate``;

@@ -53,15 +53,15 @@ class Loss:
     Args:
         model: The model, with ``R`` replicas.
         precision: ``fp32``; ``bf16`` for products in bfloat16 with ``torch.autocast``;
-            or ``bf16-emulated`` for the same rounding around products in fp32, which
-            keeps the logits of all labels in memory at once.
+            or ``bf16-emulated``, which computes products in fp32 from rounded factors
+            and rounds their results, and keeps all logits in memory at once.
     """
 
     def __init__(self, model: Model, precision: Precision = "fp32") -> None:
         """Store the model whose loss is computed, and the precision of its products.
 
         The precision is ``fp32``, ``bf16`` (by ``torch.autocast``), or
-        ``bf16-emulated`` (the same rounding around products in fp32).
+        ``bf16-emulated`` (products in fp32 whose factors and results are rounded).
         """
         self._model = model
         self._bf16 = precision == "bf16"
