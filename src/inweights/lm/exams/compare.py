@@ -120,8 +120,8 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
         by: Columns by which the rows are grouped; by default ``("role",)``.
 
     Returns:
-        One row per group, in order of first appearance: the columns ``by``;
-        ``questions``, their number; and means over questions: ``accuracy``, the share
+        One row per group, in order of first appearance: the columns ``by``; the number
+        of ``questions``; and the following means over these: ``accuracy``, the share
         of questions whose right answer has rank 1; ``reciprocal``, 1 divided by the
         rank of the right answer; ``chance``, the accuracy of random choice;
         ``probability`` of the right answer; and ``share``, its probability relative to

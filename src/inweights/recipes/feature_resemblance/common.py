@@ -30,8 +30,8 @@ def world_of(course: str, n: int) -> experiments.WorldConfig:
 
     Args:
         course: Name of the task, such as ``joint`` or ``two-hop``
-            (:func:`~inweights.recipes.feature_resemblance.courses.phase_roles`), which
-            is not checked.
+            (:func:`~inweights.recipes.feature_resemblance.courses.phase_roles`). The
+            name is not checked.
         n: Number of tuples (one-hop tasks) or of chains (two-hop tasks), at least 2.
 
     Returns:

@@ -179,7 +179,7 @@ def beside_chance(
 ) -> pl.DataFrame:
     """Return the table with additional rows for random vectors.
 
-    The rows that have the first value of ``label`` in the table are copied, and the
+    The rows with the same ``label`` as the first row are copied, and the
     mean of their null distribution takes the place of the measured value.
 
     Args:

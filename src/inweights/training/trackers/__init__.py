@@ -139,8 +139,8 @@ class Tracker(Observer):
 
         In a sweep or recipe, the argument ``per`` of the tracker determines the
         tracker's run in which they are recorded: the run for the table's labels and
-        seed (``run``), the run for its labels (``trial``), or the run for the whole
-        work (``sweep``). Nothing is recorded for a table with more than 200 curves.
+        seed (``run``), the run for its labels (``trial``), or one run for the entire
+        sweep or recipe (``sweep``). Nothing is recorded for a table with more than 200 curves.
         Errors of the tracker's package propagate.
 
         Args:
