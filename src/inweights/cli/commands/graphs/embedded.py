@@ -205,7 +205,9 @@ def _summary(label: str, prompt: str | None, layers: int, kind: str) -> str:
             f"Hidden states of {label} at the last token of '{prompt or NAMED}', minus their mean "
             "over the nodes; layer 0 is the table of tokens."
         )
-    best = f", corrected for choosing the best {kind} of {layers}" * (layers > 1)
+    best = ""
+    if layers > 1:
+        best = f", corrected for choosing the best {kind} of {layers}"
     return (
         f"{how} null: central 95% of the values for {_DRAWS} shufflings of the names; p: share of "
         f"all arrangements of the names that fit the graph at least as well{best}."

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+from inweights.support.statistics.decompositions import eigh
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Float, Floats, Ids
 
@@ -109,5 +110,5 @@ def largest_of_gram(
             gram, subset_by_index=wanted, driver="evx", check_finite=False
         )
     if not len(values):
-        values, vectors = linalg.eigh(gram, check_finite=False)
+        values, vectors = eigh(gram)
     return values[-count:], vectors[:, -count:]

@@ -123,13 +123,13 @@ def softmax_step(
         np.clip(step, -FURTHEST, FURTHEST, out=step)
         level += step
         if np.abs(step).max(initial=0.0) <= EXACT:
+            # The step is so small that its first order is enough.
+            slopes *= step[:, None]
+            scaled -= slopes
             break
         x -= step[:, None]
         np.maximum(x, x.dtype.type(LOWEST), out=x)
         improved_omega(x, scaled)
-    # The last step is so small that its first order is enough.
-    slopes *= step[:, None]
-    scaled -= slopes
     scaled *= (strength / scaled.sum(1))[:, None]
 
 
