@@ -12,8 +12,9 @@ __all__ = ["pages"]
 
 _HEAD = """# Commands
 
-What `inweights COMMAND --help` prints, a page for each. Every command has `--json`; bad input ends
-with exit code 2 and one line that says what to do, a failed run with 1.
+Each page shows the output of `inweights COMMAND --help` for one command. Every command has the
+option `--json`. The exit code is 2 for invalid input, with a one-line message that says what to do,
+and 1 for a failed run.
 
 """
 
