@@ -117,7 +117,10 @@ def test_what_is_said_of_a_plan(words, tmp_path, capsys, name) -> None:
     ]
     with pytest.raises(ConfigError) as told:
         write_plan(demo.plan(demo.scales["smoke"]), [0], place)
-    assert words(str(told.value).partition("continue with it: ")[2]) == ["work", place]
+    assert words(str(told.value).partition("continue this plan: ")[2]) == [
+        "work",
+        place,
+    ]
     with pytest.raises(FolderError) as none:
         Planned(f"{place}.none")
     assert (

@@ -1,9 +1,10 @@
-"""Write a plan, whose tasks workers on any machine then run until none is left.
+"""Write a plan of tasks, which workers on any machine run until no task is left.
 
 :func:`write_plan` writes the plan, :func:`work` runs its tasks, and
-:meth:`Planned.status` returns its progress. Any number of workers, started by any
-scheduler, take tasks from a plan on disk or in an object store under leases
-(:mod:`inweights.runs.tables.lease`). They share only the files of the plan::
+:meth:`Planned.status` returns its progress. The plan is a folder on disk or in an
+object store. Any number of workers, started by any scheduler, can take tasks from it;
+each worker holds a lease for each task on which it is working
+(:mod:`inweights.runs.tables.lease`). Workers share only the files of the plan::
 
     PLAN/plan.json          data that all tasks share
     PLAN/index.json         key, title and results of every task
@@ -62,7 +63,7 @@ def write_plan(
     plugins: Sequence[str] = (),
     collect: Sequence[str] = (),
 ) -> Planned:
-    """Write the tasks of a plan whose results are missing, so that any machine can run them.
+    """Write a plan's unfinished tasks to files, so that workers on any machine can run them.
 
     Args:
         plan: The trials, measures and computations.
@@ -73,8 +74,8 @@ def write_plan(
         store: Folder or address of the store of the results. Tables that it contains
             are not computed again. By default (empty) the folder ``store`` in the plan.
         plugins: Names of modules that workers import first; by default none.
-        collect: Arguments of the command that reads the complete results, as a list,
-            for messages; by default none.
+        collect: Command that reads the complete results, as a list of arguments.
+            Messages show it. By default there is none.
 
     Returns:
         The written plan, to be passed to :func:`work`. It has no tasks if all results
@@ -93,8 +94,8 @@ def write_plan(
     files = open_files(place)
     if files.read(ABOUT) is not None:
         raise ConfigError(
-            f"{place} already contains a plan; choose another place with --out, or continue with "
-            f"it: {shlex.join(['inweights', 'work', place])}"
+            f"{place} already contains a plan; choose another place with --out, or continue "
+            f"this plan: {shlex.join(['inweights', 'work', place])}"
         )
     stored = Store(store or store_below(place)).listed()
     work = expand_plan(plan, seeds, version)
@@ -194,7 +195,7 @@ def _blocks(planned: Planned) -> Iterator[list[Task]]:
 def _left(
     tasks: Sequence[Task], stored: Set[tuple[str, str]], failed: Set[str]
 ) -> Iterator[Task]:
-    """Yield the tasks, or the parts of them, that have neither been stored nor failed."""
+    """Yield the remaining work: tasks, or parts of tasks, that are neither stored nor failed."""
     for task in tasks:
         lacking = {owner for owner, part in task.wanted if (owner, part) not in stored}
         if not lacking - failed:

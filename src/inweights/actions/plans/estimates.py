@@ -146,5 +146,5 @@ def _remember(
 
 
 def _stored(places: list[tuple[str, str]], store: Store) -> list[bool]:
-    """Return whether each table is in the store."""
+    """Return, for each table, whether it is in the store."""
     return [store.has(*place) for place in places]

@@ -41,8 +41,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         plugins: Names of modules that workers import first.
         version: Version of the library that wrote the plan, which every worker must
             have.
-        collect: Arguments of the command that reads the complete results, as a list;
-            empty if there is none.
+        collect: Command that reads the complete results, as a list of arguments; empty
+            if there is none.
         parts: Number of files with tasks.
         labels: Names of the settings in which the trials of the plan differ.
     """
@@ -92,7 +92,7 @@ class Status:
         tasks: Number of tasks.
         done: Number of tasks whose tables are all stored.
         held: Number of tasks that are neither done nor failed and have a lease: a
-            worker is working on them, or has died without being replaced so far.
+            worker is working on them, or has died and has not been replaced yet.
         failed: Number of tasks whose missing runs have all failed.
         runs: Two numbers: runs and computations whose tables are all stored, and all
             runs and computations.
@@ -127,7 +127,7 @@ class Planned:
         place: Folder of the plan, or its address in an object store.
         files: The files of the plan.
         about: Data that all tasks share.
-        job: The same data, as executors need them.
+        job: The same data, in the form that executors need.
         store: Store of the results.
 
     Raises:
@@ -200,8 +200,7 @@ class Planned:
         """Yield the tasks of one file of the plan, in order.
 
         Args:
-            part: Number of the file, from 0 to ``about.parts - 1``, the number of files
-                minus 1.
+            part: Number of the file, from 0 to ``about.parts - 1``.
 
         Yields:
             The tasks, up to 200.

@@ -1,4 +1,4 @@
-"""Describe the comparison of ways of teaching as a recipe, which is stored, resumed and drawn.
+"""Define the comparison of ways of teaching as a recipe that is stored, resumed and drawn.
 
 ``inweights compare-training`` runs the recipe of :func:`training_recipe`.
 """
@@ -77,7 +77,7 @@ def training_recipe(
 
 
 def _figure(table: str, words: Mapping[str, Any]) -> Figure:
-    """Return a figure with one panel per measured quantity and the ways side by side."""
+    """Return a figure with one panel per measured quantity, which shows the ways side by side."""
     drawn = {
         "axis": "what",
         "value": "way",
@@ -98,7 +98,7 @@ def _figure(table: str, words: Mapping[str, Any]) -> Figure:
 
 
 def _plan(settings: TrainingSettings, sizes: Mapping[str, Size]) -> Plan:
-    """Return a plan with one task per way, with several seeds if it depends on random numbers."""
+    """Return a plan with one task per way; a way that uses random numbers gets several seeds."""
     check_extra("hf", "a language model")
     if "retrieval" in settings.ways:
         check_extra("retrieval", "the way 'retrieval'")
@@ -120,7 +120,7 @@ def _plan(settings: TrainingSettings, sizes: Mapping[str, Size]) -> Plan:
 
 
 def _expected(size: Size | None) -> dict[str, Any]:
-    """Return the weight of a way in the progress display, in milliseconds, and of its stages."""
+    """Return the weight of a way in the progress display (milliseconds), and its stages' shares."""
     training = size.preparation + size.training if size else 4.0
     asking = size.asking if size else 1.0
     whole = training + asking

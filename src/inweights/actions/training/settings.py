@@ -25,7 +25,8 @@ class TrainingSettings(Config):
     """Settings of a comparison of ways of teaching facts to a language model.
 
     Attributes:
-        facts: File of facts, or ``@people`` or ``@chemistry`` for facts of the library.
+        facts: File of facts, or ``@people`` or ``@chemistry`` for facts that come with
+            the library.
         model: A folder, a GGUF file, the name of a Hugging Face model in the local
             cache, or ``@smollm2``.
         wording: TOML file with wordings of the relations; by default (empty) the
@@ -110,9 +111,9 @@ class TrainingSettings(Config):
             ConfigError: The source is a database or a data set of the hub, a required
                 package is not installed, or the columns of the settings do not exist in
                 the file.
-            DataError: The file is missing, empty, too large or damaged, a set with
-                ``@`` is unknown, or it is unclear whether the first row is a header
-                (``UnclearHeaderError``).
+            DataError: The file is missing, empty, too large or damaged, there is no set
+                of the name after ``@``, or it is unclear whether the first row is a
+                header (``UnclearHeaderError``).
         """
         return Triples(
             path=self.facts.name,

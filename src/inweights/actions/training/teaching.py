@@ -121,7 +121,7 @@ def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
 
 
 def _asked(mixture: pl.DataFrame, entities: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Draw questions of each kind, leaving out compositions that one of the ways states."""
+    """Draw questions of each kind, except compositions that the training texts of a way state."""
     told = pl.col("told").list.len() > 0
     prompt = pl.col("prompt")
     composed = pl.col("role") == "composition"
@@ -167,16 +167,20 @@ def teach_and_ask(
             ``answering in words``.
 
     Returns:
-        One row per measured number: ``kind`` and ``name`` of the number, ``value``, and
+        One row per measured number, with the columns ``kind``, ``name``, ``value`` and
         ``n``, the number of questions or texts over which ``value`` is a mean (1 for
-        times and for the other costs of training). The kinds are ``accuracy`` (among
-        candidates) and ``in words`` (of generated answers), from 0 to 1, by group of
-        questions; ``answered`` and ``answered in words``, 1 or 0 for each question (the
-        name is its kind, a colon and its id); ``kept``, the fraction of plain questions
-        that are still answered correctly, and the fraction answered with a ``new name``;
-        ``language``, the ``perplexity`` of plain text; ``minutes`` of ``training`` and
-        of ``asking``; and ``cost``: ``tokens`` read, number of ``updates`` and mean
-        number of tokens of a ``question``.
+        times and for the other costs of training). The kinds are:
+
+        - ``accuracy`` (among candidates) and ``in words`` (of generated answers): the
+          accuracy, from 0 to 1, for each group of questions.
+        - ``answered`` and ``answered in words``: 1 or 0 for each question. The name is
+          the kind of the question, a colon and its id.
+        - ``kept``: the fraction of ``plain questions`` that are still answered
+          correctly, and the fraction answered with a ``new name``.
+        - ``language``: the ``perplexity`` of plain text.
+        - ``minutes``: the duration of ``training`` and of ``asking``.
+        - ``cost``: the number of ``tokens`` read, the number of ``updates``, and the
+          mean number of tokens of a ``question``.
 
     Raises:
         ConfigError: The model cannot be loaded; the tuning settings, a strategy or the
@@ -268,7 +272,7 @@ def _shares(found: pl.DataFrame) -> list[tuple[str, float, int]]:
 def _answered(
     what: str, table: pl.DataFrame, questions: Sequence[language.Question]
 ) -> list[Row]:
-    """Return whether each question is answered correctly, to compare two ways by question."""
+    """Return whether each question is answered correctly, to pair ways by question."""
     hits = dict(table.select("id", "hit").iter_rows())
     # A fact may be a hop of several chains, and is counted once.
     once = {question.prompt: question for question in questions}

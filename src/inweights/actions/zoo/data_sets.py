@@ -35,7 +35,7 @@ _TEXT = load_toml(Path(__file__).with_suffix(".toml"))
 def write_data_sets(out: str | Path) -> list[Path]:
     """Write the scores, the ledger, the worlds and the models, each as a folder with cards.
 
-    Each folder contains ``README.md``, in the form of Hugging Face, and
+    Each folder contains ``README.md``, in the format of Hugging Face, and
     ``croissant.json``, with the hash of every file. Identical results produce identical
     files.
 
