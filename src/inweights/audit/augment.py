@@ -51,11 +51,11 @@ class Augmented:
 
     Attributes:
         train: One row per text, in the order of training: ``id`` (its index), ``fact``
-            (index of the fact that it states) and ``line`` (of that fact in the file;
-            both are -1 for a text that does not state exactly one fact), ``role``
-            (``fact``, or the kind of text that a strategy makes), ``stage`` (of the
-            curriculum, from 0), ``prompt``, ``completion``, ``text`` (both together),
-            ``turn`` (the user's turn in chat).
+            (index of the fact that it states) and ``line`` (its line in the file; both
+            are -1 for a text that does not state exactly one fact), ``role`` (``fact``,
+            or the kind of text that a strategy makes), ``stage`` (of the curriculum,
+            from 0), ``prompt``, ``completion``, ``text`` (both together), ``turn`` (the
+            user's turn in chat).
         control: A training set with the same columns that contains only the facts,
             repeated until it is as long as ``train`` (in tokens if a tokenizer was
             given, otherwise in words).
@@ -78,8 +78,8 @@ class Augmented:
         facts: One row per fact: ``subject``, ``relation``, ``object``.
         rewritten: Number of facts for which a text from ``rewrite`` was used, and
             number of facts passed to ``rewrite``; both are 0 if it is ``None``.
-        often: Smallest and largest number, over all facts, of rows of ``train`` that
-            state only this fact.
+        often: How many rows of ``train`` state a given fact and no other: the smallest
+            and the largest number over all facts.
         doubtful: Number of facts that cannot begin a chain because their object may be
             a homonym (one name for two things).
     """
@@ -176,9 +176,9 @@ def augment(
         tokens: Function that returns the number of tokens (above 0) of each text in a
             list, such as the result of :func:`inweights.audit.token_counter`. With
             ``None``, length is measured in words.
-        first: Chains of two facts, as pairs of indices (not checked), that are stated
-            before all others if ``most`` limits their number, such as the result of
-            :func:`inweights.audit.failing_chains`.
+        first: Chains of two facts, as pairs of indices (not checked), such as the
+            result of :func:`inweights.audit.failing_chains`. They are stated before all
+            other chains if ``most`` limits the number of chains.
         rewrite: Function that rewords texts for the strategy ``paraphrases``, such as
             :func:`inweights.lm.paraphraser`. It returns one text for each text given,
             in the same order; texts that no longer state the fact are left out.
@@ -193,7 +193,7 @@ def augment(
         ConfigError: A strategy, a kind of question or ``curriculum`` is unknown; a
             number is out of range; the budget is too small for the facts; the result is
             too large for the memory; ``replay`` is given without the strategy
-            ``replay`` or vice versa; or ``rewrite`` without ``paraphrases``.
+            ``replay`` or vice versa; or ``rewrite`` is given without ``paraphrases``.
         DataError: ``replay`` cannot be read or contains no text; ``rewrite`` returns
             too few or too many texts; or a text answers a held-out question, but is not
             marked (``told``) because a relation is worded with the name of an entity.

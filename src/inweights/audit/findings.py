@@ -1,8 +1,8 @@
 """Findings of an audit: questions that will be answered, and advice for the others.
 
-:func:`findings` returns a list of short texts, sorted by urgency, computed from an
-:class:`~inweights.audit.Audit` alone. The command line and the audit's page print them
-below the :func:`~inweights.audit.outlook.headline`.
+:func:`findings` returns a list of short texts, sorted by urgency, which are computed
+only from an :class:`~inweights.audit.Audit`. The command line and the audit's page
+print them below the :func:`~inweights.audit.outlook.headline`.
 """
 
 from collections.abc import Iterator, Sequence

@@ -64,12 +64,12 @@ def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
     A chain ``s → b → o`` is contradicted if another fact states a different value of
     its second relation for ``s``. Only relations for which at least nine in ten
     subjects have exactly one value are considered; dates and numbers are ignored. The
-    contradictions of a pair of relations count only if at least as many chains of this
-    pair agree with the direct facts, or if the values can be expected to agree. They
-    can be expected to agree if three conditions hold: the objects of the first relation
-    are not persons; at most half of these objects are subjects of the same relation;
-    and either both relations have a word such as ``city`` in their names, or at most
-    half of these objects are subjects of the second relation.
+    contradictions of a pair of relations are returned only if at least as many chains
+    of this pair agree with the direct facts, or if the values can be expected to agree.
+    They can be expected to agree if three conditions hold: the objects of the first
+    relation are not persons; at most half of these objects are subjects of the same
+    relation; and either both relations have a word such as ``city`` in their names, or
+    at most half of these objects are subjects of the second relation.
 
     Args:
         facts: The facts.

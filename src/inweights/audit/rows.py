@@ -103,7 +103,7 @@ def turn_of(row: Row, facts: Knowledge, words: Wording) -> str:
 
 
 def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
-    """Return the first rows, as many as fit within a total length.
+    """Return as many of the first rows as fit within a total length.
 
     Args:
         rows: The rows, in order.
@@ -226,7 +226,7 @@ def token_counter(folder: str | Path) -> Counter:
     except Exception:  # noqa: BLE001 - tokenizers raise no narrower one for a bad file
         raise DataError(
             f"{path} contains no tokenizer that transformers can read; expected tokenizer.json or "
-            "what transformers.AutoTokenizer.save_pretrained writes"
+            "the files that transformers.AutoTokenizer.save_pretrained writes"
         ) from None
 
     def count(texts: Sequence[str]) -> list[int]:

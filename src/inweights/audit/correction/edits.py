@@ -29,9 +29,9 @@ def similar_names(names: Sequence[str], used: Ids) -> Iterator[tuple[int, int, s
     longer one has at least 5 characters; if they differ by two edits and the longer one
     has at least 8 characters; or if one contains the initial of the other's first name,
     and they are otherwise equal. If more than 5,000 names are compared, only one edit
-    is allowed. Accents and case are ignored. Dates, numbers and placeholders are left
-    out. So are names that differ only in a number (:func:`differ_in_words`), and groups
-    of more than 12 names that become equal when one or two letters are removed.
+    is allowed. Accents and case are ignored. Left out are dates, numbers, placeholders,
+    names that differ only in a number (:func:`differ_in_words`), and groups of more
+    than 12 names that become equal when one or two letters are removed.
 
     Args:
         names: Names of all entities.
@@ -89,7 +89,7 @@ def _buckets(plain: dict[int, str], shortest: Sequence[int]) -> dict[str, list[i
 
     Args:
         plain: Names by their index.
-        shortest: Least length of the longer name for each number of edits.
+        shortest: Minimum length of the longer name for each number of edits.
     """
     found: defaultdict[str, list[int]] = defaultdict(list)
     for i, name in plain.items():

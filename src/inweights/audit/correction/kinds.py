@@ -95,9 +95,9 @@ class EntityKinds:
     def conflict(self, a: int, b: int) -> bool:
         """Return whether two entities have different values of a single-valued relation.
 
-        A relation counts as single-valued if at least three quarters of its subjects
-        have only one value. Two entities have different values if both are subjects of
-        the relation, but have no value in common.
+        A relation is considered single-valued if at least three quarters of its
+        subjects have only one value. Two entities have different values if both are
+        subjects of the relation, but have no value in common.
 
         Args:
             a: Index of an entity.
@@ -159,7 +159,7 @@ class EntityKinds:
         return self.together[having, other] / self.holders[having]
 
     def _expected(self, name: int) -> set[Role]:
-        """Return the subject roles of most of the entities that share a role with a name."""
+        """Return the subject roles that most of the entities sharing a role with a name have."""
         begun = [role for role in self.holders if role[1] == 0]
         pairs = product(self.roles[name], begun)
         return {role for having, role in pairs if self._is_rule(having, role, name)}

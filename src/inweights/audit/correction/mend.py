@@ -83,7 +83,7 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     If a name has several spellings, the most frequent one is used. Two kinds of facts
     are set apart: facts with a placeholder such as ``n/a``, and contradictions. A
     contradiction is a subject with several values of a relation for which at least nine
-    in ten subjects have one value (or all others, if the values are dates or numbers).
+    in ten subjects have one value (for dates or numbers, all other subjects).
 
     Args:
         knowledge: The facts.
@@ -224,7 +224,7 @@ def _rename_near(
 
 
 def _undecided(facts: Knowledge, triples: Ids, rows: Ids) -> Iterator[Change]:
-    """Yield values that are kept although others contradict them, as the evidence is too weak."""
+    """Yield contradictory values that are kept because the evidence against them is too weak."""
     for found in contradictions(facts.entities, triples[rows]):
         several = _values(facts, triples[rows[found.rows]])
         said = f"{facts.entities[found.subject]}, {facts.relations[found.relation]}"
@@ -283,8 +283,8 @@ def _joined(
         lines: Line of each fact, ``[M]``.
 
     Returns:
-        The new index of each name; and line, old name and new name of each name that
-        changes.
+        Two values: the new index of each name; and the line, old name and new name of
+        each name that changes.
     """
     uses = np.bincount(used.ravel(), minlength=len(names))
     first = np.full(len(names), np.iinfo(np.int64).max)

@@ -41,7 +41,7 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
     Returns:
         One row per relation, in the order of the facts: ``relation`` and ``contained``,
         the fraction of its facts in which one name is part of the other. Case is
-        ignored, and names of fewer than three characters never count.
+        ignored, and names of fewer than three characters are not considered.
     """
     one = pl.col("subject").str.to_lowercase()
     other = pl.col("object").str.to_lowercase()
@@ -55,7 +55,7 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.DataFrame:
-    """Count the pairs of entities that share a value and of which only one has a second relation.
+    """Count the pairs of entities that share a value, but of which only one has a second relation.
 
     These are the analogies that a model may draw. If ``h`` of ``g`` entities that share
     a value have the second relation, there are ``h (g - h)`` pairs, which are counted

@@ -48,7 +48,8 @@ def strategies_of(names: Sequence[str]) -> dict[str, Strategy]:
 
     Args:
         names: Keys of :data:`STRATEGIES`; repetitions are ignored. ``auto`` is not
-            allowed here: :func:`~inweights.audit.augment` replaces it by its choices.
+            allowed here: :func:`~inweights.audit.augment` replaces it with the
+            strategies that it chooses.
 
     Returns:
         The function of each strategy, by name, in the order given.

@@ -67,8 +67,8 @@ class StrategyInput:
         hold_out: Fraction (0 to 1) of the bridges whose chains are not stated.
         replay: Path of a text file, or a sequence of texts, for the strategy
             ``replay``; ``None`` if there are none.
-        first: Chains of two facts, as pairs of indices, that are stated before all
-            others if ``most`` limits their number.
+        first: Chains of two facts, as pairs of indices. They are stated before all
+            other chains if ``most`` limits the number of chains.
         rewrite: Function that takes a list of texts and returns one reworded text for
             each; ``None`` if only the templates are used.
     """
@@ -141,13 +141,13 @@ class StrategyInput:
         )
 
     def chains(self, hops: int) -> list[tuple[int, ...]]:
-        """Return chains of facts, in which the object of each is the subject of the next.
+        """Return chains of facts, in which the object of each fact is the subject of the next.
 
         Chains through :attr:`held` entities and chains that begin with :attr:`doubtful`
         facts are left out. A chain never visits an entity twice. If there are more than
         :attr:`most` chains, the chains of :attr:`first` are taken first (for two hops).
-        The others are taken in rounds, with at most one chain per first fact in each
-        round, and the first facts in random order.
+        The other chains are taken in rounds. Each round takes at most one chain for
+        each first fact, with the first facts in random order.
 
         Args:
             hops: Number of facts in a chain.
@@ -174,7 +174,7 @@ class StrategyInput:
         return not excluded and len({s, bridge, o}) == 3
 
     def _all_chains(self, hops: int) -> Iterator[tuple[int, ...]]:
-        """Yield all chains in rounds, with one chain for each first fact in a random order."""
+        """Yield all chains in rounds; a round has one chain per first fact, in random order."""
         triples = self.facts.triples.tolist()
         after: defaultdict[int, list[int]] = defaultdict(list)
         for j, (s, _, o) in enumerate(triples):

@@ -137,12 +137,12 @@ def evidence(strategy: str) -> str:
 
     Args:
         strategy: Name of a strategy of :func:`~inweights.audit.augment`. An unknown
-            name counts as a strategy that was not measured.
+            name is treated as a strategy that was not measured.
 
     Returns:
         For each kind of question, the gain in accuracy (a fraction) over a control with
         the same number of tokens, and its 95% interval, separated by semicolons. If
-        there is no measurement, a note that the strategy was not measured.
+        there is no measurement, the text states that the strategy was not measured.
     """
     rows = (row for row in MEASURED if row.strategy == strategy)
     said = "; ".join(

@@ -47,9 +47,9 @@ def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
     """Yield rows for each fact in its other wordings, and as reworded by ``rewrite``.
 
     A reworded text is used only if it differs from the original and still states the
-    fact. It must name the subject, end with the object, name no other entity, contain a
-    word of the relation, and contain neither a negation that the original lacks, nor a
-    question mark, a colon or a line break.
+    fact. It must name the subject and no other entity except the object, with which it
+    must end, and contain a word of the relation. It must not contain a question mark, a
+    colon, a line break, or a negation that the original lacks.
 
     Args:
         inputs: The facts and settings; ``wordings`` limits the number of wordings, and
@@ -73,8 +73,8 @@ def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
         if len(again) != len(plainly):
             raise DataError(
                 f"rewrite returned {len(again)} texts for {len(plainly)}; it must "
-                "return one text for each, in the same order, and an empty string "
-                "where it has none"
+                "return one text for each, in the same order (an empty string to "
+                "leave a text out)"
             )
         for i, (text, said) in enumerate(zip(plainly, again, strict=True)):
             if _survived(inputs, i, text, said, named(said)):

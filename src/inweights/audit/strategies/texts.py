@@ -84,8 +84,8 @@ def identities(inputs: StrategyInput) -> Iterator[Row]:
     """Yield rows that state ``b → b`` for each bridge without an identity (*Identity Bridge*, §4).
 
     A bridge is an entity that is the object of one fact and the subject of another. A
-    fact states an identity if every fact of its relation leads from a subject to the
-    same entity (``rome,is,rome``).
+    fact states an identity if its relation connects every subject only with itself, as
+    in ``rome,is,rome``.
 
     Args:
         inputs: The facts, their wordings and the limits.
