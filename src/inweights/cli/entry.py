@@ -114,7 +114,7 @@ def _wrong_letters(text: str) -> str:
 
 
 def _apart(given: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Separate the words of a command from the options with a value that all commands accept."""
+    """Separate a command's arguments from the options with a value that all commands accept."""
     words: list[str] = []
     asked: dict[str, str] = {}
     # These options are removed before parsing, since they may also precede the command.
@@ -160,7 +160,7 @@ def _logged(*, verbose: bool, file: str | None) -> Iterator[None]:
 
 
 def _joined() -> AbstractContextManager[bool]:
-    """Join the other processes of torchrun, if it started this one; the first runs the command."""
+    """Join the other processes if torchrun started this one; the first process runs the command."""
     if not launched_by_torchrun():
         return nullcontext(True)
     from inweights.experiments.engine.executors.torchrun import joined

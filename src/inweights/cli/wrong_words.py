@@ -17,9 +17,9 @@ def explain(error: CycloptsError) -> str:
         error: The error that the parser raised.
 
     Returns:
-        A sentence without a full stop, with the text of the error; if there are too
-        many arguments, with the arguments that the command takes. If the command is
-        known, the sentence also refers to its ``--help``.
+        A sentence without a full stop. It contains the text of the error or, if there
+        are too many arguments, the superfluous arguments and those that the command
+        takes. If the command is known, the sentence also refers to its ``--help``.
     """
     text = str(error)
     if not error.command_chain or error.target is None:
@@ -33,7 +33,7 @@ def explain(error: CycloptsError) -> str:
 
 
 def _too_many(command: str, error: UnusedCliTokensError) -> str:
-    """Return a message with the superfluous words, the expected arguments, and a similar option."""
+    """Return a message with the superfluous arguments, the expected ones, and a similar option."""
     left = error.unused_tokens or []
     listed = ", ".join(f"'{word}'" for word in left)
     parameters = signature(error.target).parameters.values() if error.target else ()

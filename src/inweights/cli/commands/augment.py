@@ -75,7 +75,7 @@ class Text:
 
     Attributes:
         budget: Size of the training set in tokens of --model, or in words without one;
-            0 means each text once.
+            with 0, each text occurs once.
         curriculum: joint (one stage, or the stages of the file), or sa: first facts
             that make entities similar, then the others.
         model: A model to be fine-tuned, whose tokenizer counts the tokens. The cost,

@@ -2,8 +2,8 @@
 
 A command takes a group of options as one argument, and the command line flattens it.
 The help text of an option is given with its type, or in the docstring of the group or
-of the command, as ``group.option``. No annotation is a string here, since cyclopts
-would look up its names in the module of the class that inherits them.
+of the command, as ``group.option``. Annotations here must not be strings, since
+cyclopts would look up their names in the module of the class that inherits them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -63,7 +63,7 @@ _TOOL = (
     "Also record the runs in wandb, trackio, mlflow or tensorboard, on this machine."
 )
 _PER = (
-    "What counts as one run in the tracker: run (a trial with a seed), trial, or sweep."
+    "What the tracker records as one run: run (a trial with a seed), trial, or sweep."
 )
 _ON = "ray, or the address ray://HOST:PORT of a Ray cluster; by default this machine."
 Json = Annotated[Flag, Parameter(help="Print JSON instead of text.")]
@@ -209,7 +209,7 @@ class Choice:
 
         Raises:
             ConfigError: The text is neither a number, a range nor a list of seeds, the
-                range decreases, or there are more than 100,000 seeds in it.
+                range decreases, or it contains more than 100,000 seeds.
         """
         from inweights.experiments.grammar.seed_choice import parse_seeds
 
@@ -246,7 +246,7 @@ class Doing(RunOptions):
         dry_run: If true, only print a cost estimate, without running anything.
         tracker: Name of a tracker that also records the runs: ``wandb``, ``trackio``,
             ``mlflow`` or ``tensorboard``; empty (the default) for none.
-        tracker_per: What counts as one run in the tracker: ``run`` (a trial with a
+        tracker_per: What the tracker records as one run: ``run`` (a trial with a
             seed), ``trial``, or ``sweep`` (all together).
     """
 

@@ -147,17 +147,17 @@ def state(
     plugin: base.Plugins = (),
     place: Place = Place(),
 ) -> None:
-    """State the claims of the recipes in the ledger, before they are run.
+    """State the claims of recipes in the ledger, before the recipes are run.
 
-    Adds a line for each claim that is new or changed. A changed score, target, rule,
-    setting or version makes a new version of the claim, with other seeds and a smaller
-    error probability. Commit the ledger, then run.
+    This adds a line for each claim that is new or changed. A changed score, target,
+    rule, setting or version makes a new version of the claim, with other seeds and a
+    smaller error probability. Commit the ledger before running the recipes.
 
     Args:
         only: Recipes whose name contains this text.
-        anew: State again all claims that have not been judged yet, for this reason,
-            such as a change of the whole library that favours no claim. A claim keeps
-            its version if score, target and rule are unchanged.
+        anew: Reason for stating again all claims that have not been judged yet, such as
+            a change of the whole library that favours no claim. A claim keeps its
+            version if its score, target and rule are unchanged.
         plugin: Python modules to load first.
         place: Options --scale, --results and --json.
 

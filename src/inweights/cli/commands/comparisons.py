@@ -28,8 +28,8 @@ class Compared:
             untrained (not at all), retrieval (in the prompt), or fine-tuning on texts:
             facts (statements alone), entities (descriptions of entities) or mixture
             (statements and the texts that 'augment' recommends).
-        tokens: Number of tokens of one pass, the same for each way; 0 for one pass over
-            the mixture.
+        tokens: Number of tokens of one pass, the same for each way; 0 for as many as
+            one pass over the mixture has.
         questions: Maximum number of questions of each kind.
         wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases].
         download: Allow downloads from the hub.
@@ -58,9 +58,9 @@ def compare_training(
 ) -> int:
     """Compare ways of teaching facts to a language model: three kinds of training, and retrieval.
 
-    All ways of training use the same number of tokens, and all models answer the same
-    questions, as does the untrained model. The cost is printed before anything is
-    trained. If the command is interrupted, repeat it to train what is missing.
+    All ways of training use the same number of tokens. All models, including the
+    untrained one, answer the same questions. The cost is printed before anything is
+    trained. If the command is interrupted, run it again to continue.
 
     Args:
         facts: A file of facts, as for 'inweights audit', or @people, @chemistry.

@@ -71,7 +71,7 @@ def run(
         config: A TOML file with settings.
         doing: Options of the run, such as --device and --dry-run.
         doing.store: Folder or address (s3://bucket/folder) of the tables of single
-            runs; by default in the folder of all runs.
+            runs; by default a subfolder of the folder of all runs.
         doing.jobs: Number of parallel processes; 0 means one per core.
         doing.fresh: Discard an earlier run of the same config.
         verdicts: Options --json, --plugin, --full and --strict.
@@ -169,7 +169,8 @@ def demo(
     """Show the effect of identities on two-hop reasoning, in about a minute.
 
     Args:
-        runs: Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
+        runs: Folder of all runs; by default $INWEIGHTS_RUNS, or ./runs if it is not
+            set.
         fresh: Discard an earlier run.
         json: Print JSON instead of text.
 
@@ -210,8 +211,8 @@ def sweep(
         choice.set: Change a setting, as in --set model.width=128 or --set
             over.world.n=[5,10]; may be repeated.
         doing: Options of the run, such as --device and --dry-run.
-        doing.store: Folder or address of the tables of single runs; by default in the
-            folder of all runs.
+        doing.store: Folder or address of the tables of single runs; by default a
+            subfolder of the folder of all runs.
         doing.jobs: Number of parallel processes; 0 means one per core if there is
             enough work.
         doing.fresh: Discard an earlier run of the same study.

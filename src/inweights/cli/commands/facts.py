@@ -98,9 +98,10 @@ def predict(
 ) -> None:
     """Predict what a model trained on these facts will answer, without training it.
 
-    For every query that the facts do not state, predicts whether its answer follows,
-    ties or fails, and what the model will assert without a right answer. If facts
-    exclude each other, those that the prediction drops are listed.
+    For every query that the facts do not state, this command predicts whether its
+    answer follows, ties or fails. For queries without a right answer, it predicts what
+    the model will assert. If facts exclude each other, the facts that the prediction
+    drops are listed.
 
     Args:
         world: A kind of world, such as two-hop; a folder with a world; or facts, as for
@@ -187,7 +188,7 @@ def audit(
     source: layouts.WordedSource = layouts.WordedSource(),
     json: base.Json = False,
 ) -> None:
-    """Examine a file of facts: what can be composed, what prevents it, what to add.
+    """Examine a file of facts: find what can be composed, what prevents it, and what to add.
 
     Args:
         facts: A CSV, TSV, JSONL, JSON or Parquet file with subject, relation, object
@@ -195,8 +196,8 @@ def audit(
             N-Quads or JSON-LD; GraphML, GEXF, GML or an export of Neo4j; a Hugging Face
             dataset folder, or a hub name; sqlite:///FILE or another database's address;
             TwoHopFact, SOCRATES, MQuAKE or CounterFact; or @people, @chemistry.
-        forecast: Predict which compositions follow; in parts if the time is too short
-            for all facts at once.
+        forecast: Predict which compositions follow, for a part of the facts if the time
+            is too short for all of them.
         seconds: Time limit of the prediction in seconds.
         written: Options that select files to write: --page, --fix and --near.
         source: Options that define how the facts are read and worded.

@@ -15,7 +15,8 @@ def doctor(*, runs: base.Runs = None, json: base.Json = False) -> int:
     writable; otherwise 0.
 
     Args:
-        runs: Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
+        runs: Folder of all runs; by default $INWEIGHTS_RUNS, or ./runs if it is not
+            set.
         json: Print JSON instead of text.
 
     Returns:
@@ -34,7 +35,7 @@ def examples(folder: Path = Path("examples"), /, *, json: base.Json = False) -> 
     """Write files to start with: facts.csv, edges.csv and study.toml.
 
     Args:
-        folder: Folder to write; files that already exist are an error.
+        folder: Folder to write. It is an error if one of the files already exists.
         json: Print JSON instead of text.
 
     Raises:

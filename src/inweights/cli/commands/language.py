@@ -30,7 +30,7 @@ class Tuning(base.Changes):
     """Options that define how a language model is fine-tuned.
 
     Attributes:
-        part: train, or control: the same number of tokens with the facts alone.
+        part: train, or control (only the facts, with the same number of tokens).
         set: Change a setting, as in --set method=full or --set epochs=20; may be
             repeated.
         seed: Root seed.
@@ -54,9 +54,9 @@ class Asking:
     Attributes:
         before: The original model, for paired tests and changes of probability.
         words: Also evaluate generated answers; on by default.
-        abstain: Also ask questions that the facts do not answer: how often the model
-            says so, and how often it invents an answer; with --before, also for the
-            original model.
+        abstain: Also ask questions that the facts do not answer, and count how often
+            the model says so and how often it invents an answer; with --before, also
+            for the original model.
         card: Write the scores to the model card, README.md in its folder.
     """
 
@@ -96,12 +96,13 @@ class Otherwise:
     """Options that evaluate the epochs of a fine-tuning, or a model on a server.
 
     Attributes:
-        watch: Score each epoch of a fine-tuning with --keep-epochs as it finishes, one
-            line each, compared with the original model; ends with the training.
+        watch: Score each epoch of a fine-tuning with --keep-epochs as it finishes, and
+            compare it with the original model, in one line per epoch. The command ends
+            with the training.
         endpoint: Base address of an OpenAI-compatible server, such as
             http://localhost:8080/v1, where MODEL answers in words, with the key in
             OPENAI_API_KEY. Answers are stored in QUESTIONS.answers.jsonl; a repeated
-            command asks only what is missing.
+            command asks only the missing questions.
     """
 
     watch: base.Flag = False
@@ -121,7 +122,7 @@ def finetune(
 ) -> None:
     """Fine-tune a pretrained language model on facts; an interrupted run continues when repeated.
 
-    Several processes: accelerate launch -m inweights finetune ...
+    To use several processes: accelerate launch -m inweights finetune ...
 
     Args:
         model: A folder, a GGUF file, a hub name, or @smollm2, a small model from a
@@ -181,7 +182,7 @@ def evaluate(
         questions: A folder that 'inweights augment' wrote, or its file of questions.
         asking: Options that select what to evaluate, such as --before and --abstain.
         dtype: Data type of the weights: float32, bfloat16 or float16. By default
-            float32, or with --watch that of the training.
+            float32; with --watch, the type used in the training.
         loading: Options of the model: --device, --download and --chat.
         loading.chat: Use the chat template, for instruct models trained with --chat.
         otherwise: Options --watch and --endpoint.

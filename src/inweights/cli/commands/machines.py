@@ -26,7 +26,7 @@ def plan(
         scale: smoke, cpu or paper.
         choice: Options --seeds and --set.
         choice.set: Change a setting, as in --set gpt.model.width=128; may be repeated.
-        store: Folder or address of the results; by default in the plan.
+        store: Folder or address of the results; by default a folder in the plan.
         common: Options --json and --plugin.
 
     Raises:

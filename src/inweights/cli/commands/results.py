@@ -22,7 +22,8 @@ def list_runs(
 
     Args:
         part: Only runs of recipes whose name contains this text.
-        runs: Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
+        runs: Folder of all runs; by default $INWEIGHTS_RUNS, or ./runs if it is not
+            set.
         full: List all runs, with every change in full.
         common: Options --json and --plugin.
 
@@ -80,13 +81,14 @@ def compare(
 ) -> None:
     """Compare two runs, or the answers of two models to the same questions.
 
-    For runs: verdicts, scores and different settings. For answers: the difference by
-    kind of question, with its 95% interval and McNemar's exact test.
+    For runs, this prints verdicts, scores and different settings. For answers, it
+    prints the difference by kind of question, with its 95% interval and McNemar's exact
+    test.
 
     Args:
         first: A recipe, a run's folder or the first characters of its hash, or last for
-            the newest run. Or answers: JSON that 'inweights evaluate --json' printed,
-            or a file or folder of lm-eval --log_samples.
+            the newest run. Alternatively, answers: JSON that 'inweights evaluate
+            --json' printed, or a file or folder of lm-eval --log_samples.
         second: The other run, or the other model's answers.
         which: Options --scale and --runs.
         which.scale: Scale of the runs, if recipes are given.

@@ -18,8 +18,8 @@ class Settling:
     Attributes:
         settle: First add seeds to undecided claims until they are decided.
         minutes: Time limit of --settle.
-        store: Folder or address of the tables of single runs; by default in the folder
-            of all runs.
+        store: Folder or address of the tables of single runs; by default a subfolder of
+            the folder of all runs.
         jobs: Number of parallel processes; 0 means one per core.
         dry_run: Print only the cost of each recipe on this machine, and what is left to
             run.
@@ -68,7 +68,8 @@ def verify(
     Args:
         only: Recipes whose name contains this text, such as identity-bridge.
         scale: smoke, cpu or paper.
-        runs: Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
+        runs: Folder of all runs; by default $INWEIGHTS_RUNS, or ./runs if it is not
+            set.
         settling: Options for adding seeds, such as --settle and --minutes.
         kept: Options for stored results: --from, --into and --markdown.
         verdicts: Options --json, --plugin, --full and --strict.

@@ -236,7 +236,7 @@ def _cell(form: str, row: Mapping[str, Any]) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON on the output stream. Data frames become lists of rows, NaN null.
+    """Print a value as JSON; data frames become lists of rows, and NaN becomes null.
 
     Args:
         value: Plain values, dataclasses, structs and polars frames, nested in any way.

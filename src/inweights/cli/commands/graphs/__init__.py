@@ -40,8 +40,9 @@ class Paths:
     """Options that define a path-star, which replaces the graphs.
 
     Attributes:
-        paths: File of training paths, one line leaf=root,...,leaf each. Edges are the
-            steps of the paths, lines u=v of the file, or the edges of one given graph.
+        paths: File of training paths, one per line, as leaf=root,...,leaf. Edges are
+            the steps of the paths, lines u=v of the file, or the edges of one given
+            graph.
         held_out: File of held-out paths; by default a quarter of --paths, selected by
             seed.
     """
@@ -210,7 +211,7 @@ def _graphs(given: Sequence[str], layout: layouts.Layout) -> dict[str, Graph]:
         found[name] = graph
     if not found:
         raise ConfigError(
-            "give a file of edges or a known graph: 'inweights atlas karate-club'"
+            "give a file of edges or the name of a built-in graph: 'inweights atlas karate-club'"
         )
     return found
 
@@ -273,7 +274,7 @@ def _settings(graphs: dict[str, Graph]) -> tuple[str, ...]:
 
 
 def _path_star(given: Paths, edges: Sequence[str], scale: str) -> tuple[str, ...]:
-    """Return a path-star as changed settings of Figure 3, whose first star it replaces."""
+    """Return the settings of Figure 3 that replace its first star with the given path-star."""
     from inweights.models.configs import GPTConfig
     from inweights.recipes import get_recipe
     from inweights.recipes.geometric_memory.fig3 import Settings

@@ -215,7 +215,7 @@ def _summary(label: str, prompt: str | None, layers: int, kind: str) -> str:
 
 
 def _print(numbers: pl.DataFrame, by: str | None) -> None:
-    """Print one row per graph and measure; if there are several layers, for the best one."""
+    """Print one row per graph and measure, for the best layer if there are several."""
     import polars as pl
 
     best = []

@@ -144,7 +144,7 @@ def _answer(row: dict[str, Any]) -> str:
 
 
 def _program(row: dict[str, Any]) -> str:
-    """Return what the program predicts for a query: a wrong answer, if any, verdict and margin."""
+    """Return the program's prediction for a query: a wrong answer (if any), verdict and margin."""
     other = (
         ""
         if row["predicted"] == row["answer"] and row["answer"]

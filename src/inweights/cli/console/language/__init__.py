@@ -110,7 +110,7 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
 
 
 def _groups(rows: pl.DataFrame) -> None:
-    """Print the accuracy by kind of question: stated or not, and whether its hops are known."""
+    """Print the accuracy by kind of question: stated or not, and with known hops or not."""
     cells = {"answered": "{group}", "n": "{questions:,}", "accuracy": "{accuracy:.2f}"}
     cells |= {"95% interval": "{low:.2f} to {high:.2f}"}
     listing(
