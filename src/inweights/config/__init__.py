@@ -192,7 +192,7 @@ def _with_path(table: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 def as_overrides(
     config: msgspec.Struct, changes: Iterable[str] | Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Convert changes of a config to ``key=value`` strings for the command line, unchecked.
+    """Convert changes of a config to ``key=value`` strings for the command line, without checks.
 
     Args:
         config: The config to change.

@@ -53,14 +53,15 @@ def to_plain(config: msgspec.Struct) -> dict[str, Any]:
 def identity(value: Any, *, newer: bool = False) -> Any:
     """Return the JSON data of a config from which the key of a run is computed.
 
-    Two kinds of options are left out: those added later, with the value that keeps the
-    earlier behaviour (``Config.later``), and those without effect (``Config.idle``).
+    Two kinds of options are left out: options that were added later and have the value
+    that keeps the earlier behaviour (``Config.later``), and options without effect
+    (``Config.idle``).
 
     Args:
         value: A config, or configs within lists and dictionaries.
-        newer: If true, leave out only options that were added after version 0.1.0
-            (``Config.newer``) and keep the earlier behaviour. Options without effect
-            are then included.
+        newer: If true, leave out only those options that were added after version 0.1.0
+            (``Config.newer``) and have the value that keeps the earlier behaviour.
+            Options without effect are then included.
 
     Returns:
         JSON data, as returned by :func:`inweights.config.values.encode`.
@@ -83,15 +84,15 @@ def identity(value: Any, *, newer: bool = False) -> Any:
 def named(value: Any, *, newer: bool = False) -> Any:
     """Return the values that determine the key of a run, before they are encoded as JSON.
 
-    :func:`identity` returns the encoded data. Two kinds of options are left out: those
-    added later, with the value that keeps the earlier behaviour (``Config.later``), and
-    those without effect (``Config.idle``).
+    :func:`identity` returns the encoded data. Two kinds of options are left out:
+    options that were added later and have the value that keeps the earlier behaviour
+    (``Config.later``), and options without effect (``Config.idle``).
 
     Args:
         value: A config, or configs within lists and dictionaries.
-        newer: If true, leave out only options that were added after version 0.1.0
-            (``Config.newer``) and keep the earlier behaviour. Options without effect
-            are then included.
+        newer: If true, leave out only those options that were added after version 0.1.0
+            (``Config.newer``) and have the value that keeps the earlier behaviour.
+            Options without effect are then included.
     """
     return _plain(value, open_=False, leave_out=_newer if newer else _later)
 

@@ -138,7 +138,7 @@ def _candidates(hint: Any) -> Iterable[type[msgspec.Struct]]:
 
 
 def check_types(config: msgspec.Struct) -> None:
-    """Check that the values of a config have the types of its fields, as if read from a file.
+    """Check that the values of a config have the types of its fields, as when a file is read.
 
     Where the type requires it, NumPy numbers are replaced by Python numbers, arrays and
     lists by tuples, and paths by strings, so that the config can be hashed and written.

@@ -59,10 +59,10 @@ def refuse_idle(
     Args:
         owner: Name of the config, for the error message.
         given: Values of the settings, by name; a falsy value, such as 0 or an empty
-            tuple, counts as not given.
+            tuple, is treated as not given.
         has_effect: Whether the settings have an effect; if so, no error is raised.
-        where: The setting because of which the given settings have no effect, as text
-            for the error message, such as ``kind = 'constant'``.
+        where: Text that names the setting because of which the given settings have no
+            effect, such as ``kind = 'constant'``, for the error message.
 
     Raises:
         ConfigError: A given setting has no effect.

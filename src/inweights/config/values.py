@@ -1,10 +1,10 @@
 """A canonical encoding of values, for keys, files, job lines and the command line.
 
-:func:`encode` converts a value to JSON data that no value of a different type or
-content shares, and :func:`decode` restores the value. Values that JSON expresses
-exactly (``None``, ``True``, ``1``, ``1.5``, ``"text"``, lists, dictionaries with string
-keys) are unchanged. Other values become an object with one key that begins with ``$``,
-such as ``{"$float": "inf"}``. Values without an exact encoding raise an error
+:func:`encode` converts a value to JSON data that is unique to the value's type and
+content, and :func:`decode` restores the value. Values that JSON expresses exactly
+(``None``, ``True``, ``1``, ``1.5``, ``"text"``, lists, dictionaries with string keys)
+are unchanged. Other values become an object with one key that begins with ``$``, such
+as ``{"$float": "inf"}``. Values without an exact encoding raise an error
 (:mod:`inweights.config.unfit`). NumPy numbers are first converted to Python numbers
 (:mod:`inweights.config.border`).
 """
@@ -42,7 +42,7 @@ _DICT = "$dict"
 
 
 def encode(value: Any, hook: Hook | None = None) -> Any:
-    """Encode a value as JSON data that no value of another type or content shares.
+    """Encode a value as JSON data that is unique to the value's type and content.
 
     Args:
         value: ``None``, a boolean, number, string, path, date or NumPy array, another
@@ -116,8 +116,8 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
 def to_json(value: Any, hook: Hook | None = None) -> bytes:
     """Return a value as canonical JSON, which differs for values of different types or content.
 
-    Dictionaries with the same items have equal bytes even if the order of their keys
-    differs; ``1``, ``1.0`` and ``True`` have different bytes.
+    Dictionaries with the same items yield the same bytes even if the order of their
+    keys differs; ``1``, ``1.0`` and ``True`` yield different bytes.
 
     Args:
         value: A value that :func:`encode` accepts.
