@@ -81,8 +81,8 @@ class Said(Config, kw_only=True):
             settings and sizes; ``scaled``, with its settings at a smaller size;
             ``substitute``, with a different model, data set or measure. ``None`` (the
             default) for claims of our own.
-        close: Smallest and largest number that count as close to the published number;
-            ``None`` (the default) for all numbers within a factor of 1.5 of it.
+        close: Smallest and largest number that are considered close to the published
+            number; ``None`` (the default) for all numbers within a factor of 1.5 of it.
     """
 
     id: str

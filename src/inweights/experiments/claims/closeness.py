@@ -33,7 +33,8 @@ class Closeness:
             is 0.
         span: Lower and upper end of the confidence interval of the ratio; ``None`` if
             the measured number has no interval or the published number is 0.
-        close: Smallest and largest number that count as close to the published number.
+        close: Smallest and largest number that are considered close to the published
+            number.
         verdict: ``close`` if the confidence interval of the measured number lies within
             the range ``close``, ``not close`` if it lies completely outside, and
             ``undecided`` if it lies only partly within the range.
@@ -54,8 +55,8 @@ class Closeness:
 
         The text states the verdict (``close``, ``not close`` or ``undecided``), the
         ratio of the measured to the published number, the published number, the
-        confidence interval of the ratio, and the range of numbers that count as close.
-        A ratio or interval that does not exist is left out.
+        confidence interval of the ratio, and the range of numbers that are considered
+        close. A ratio or interval that does not exist is left out.
 
         Example:
             >>> Closeness(0.0194, 0.16, (0.12, 0.2), (0.013, 0.029), "not close").text

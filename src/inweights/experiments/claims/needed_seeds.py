@@ -34,8 +34,8 @@ def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
     Args:
         claim: The claim, whose statistic (``judged``) determines the smallest possible
             number.
-        stated: Number of seeds that the recipe states; 0 and negative numbers count as
-            1.
+        stated: Number of seeds that the recipe states; 0 and negative numbers are
+            treated as 1.
         alpha: Error probability of a confidence interval, above 0 and below 1.
     """
     least = {

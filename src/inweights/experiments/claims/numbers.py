@@ -62,8 +62,8 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
         The numbers by case and seed, each the mean over the rows of that case and seed.
         If they cannot be judged, there are no cases, and ``why`` states the reason:
         no row matches (the table is empty and the score selects no values, or the two
-        parts of a difference have no case and seed in common), a run from which a
-        selected row stems diverged (:func:`diverged_runs`), or the mean of a case and
+        parts of a difference have no case and seed in common), a run to which a
+        selected row belongs diverged (:func:`diverged_runs`), or the mean of a case and
         seed is NaN or missing.
 
     Raises:

@@ -23,7 +23,7 @@ def published_range(claim: Claim) -> tuple[float, float] | None:
         claim: The claim, whose ``published`` text states the paper's number.
 
     Returns:
-        The smallest and the largest number that count as close. ``None`` in three
+        The smallest and the largest number that are considered close. ``None`` in three
         cases: the paper prints no single number (:func:`printed_number`); ``close`` is
         not set, and the number is 0 or the target has two ends; or every possible value
         of the score within the target lies in the range.

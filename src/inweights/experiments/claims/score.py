@@ -107,8 +107,8 @@ class Score(Config):
         """Return the difference from the same column in other rows, seed by seed.
 
         Args:
-            other: The score to subtract. Only its selection of rows is used, and its
-                columns ``each`` if this score has none.
+            other: The score to subtract. Only its selection of rows is used; its
+                columns ``each`` are used as well if this score has none.
 
         Returns:
             A new score with the bounds of the difference, such as -1 and 1 for two

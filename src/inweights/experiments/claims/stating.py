@@ -100,7 +100,8 @@ class Stating:
         Raises:
             ConfigError: The first number of ``close`` is larger than the second. Or
                 ``check`` is not set, and the lower end of the target is at or above the
-                score's upper bound, or its upper end at or below the lower bound.
+                score's upper bound, or its upper end is at or below the score's lower
+                bound.
         """
         return Claim(
             id=f"{self.recipe}/{name}",

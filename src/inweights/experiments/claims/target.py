@@ -20,7 +20,7 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Rounding:
-    """Tolerance within which a number counts as equal to an end of a target.
+    """Tolerance within which a number is considered equal to an end of a target.
 
     Attributes:
         share: Tolerance relative to the size of the compared numbers, by default a
@@ -96,8 +96,8 @@ class Target(Config):
         Args:
             low: The smallest of the numbers.
             high: The largest of the numbers.
-            rounding: Tolerance within which a number counts as equal to an end of the
-                range; by default a millionth of that end.
+            rounding: Tolerance within which a number is considered equal to an end of
+                the range; by default a millionth of that end.
 
         Example:
             >>> Target(least=0.9).contains(0.8999999762, 1.0), Target(least=0.9).contains(0.89, 1.0)
@@ -112,8 +112,8 @@ class Target(Config):
 
         Args:
             value: The number.
-            rounding: Tolerance within which a number counts as equal to an end of the
-                range; by default a millionth of that end.
+            rounding: Tolerance within which a number is considered equal to an end of
+                the range; by default a millionth of that end.
         """
         return self.least is not None and value < self.least - rounding.at(self.least)
 
@@ -124,8 +124,8 @@ class Target(Config):
 
         Args:
             value: The number.
-            rounding: Tolerance within which a number counts as equal to an end of the
-                range; by default a millionth of that end.
+            rounding: Tolerance within which a number is considered equal to an end of
+                the range; by default a millionth of that end.
         """
         return self.most is not None and value > self.most + rounding.at(self.most)
 

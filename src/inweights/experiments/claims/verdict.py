@@ -274,7 +274,7 @@ _RANK: dict[Verdict, int] = {"not reproduced": 0, "undecided": 1, "reproduced": 
 def lies(
     target: Target, low: float, high: float, rounding: Rounding | None = None
 ) -> Verdict:
-    """Return the verdict on an interval: whether it lies inside the target, outside, or neither.
+    """Return the verdict on an interval, which lies inside, outside or partly inside the target.
 
     Args:
         target: The target range.

@@ -1,11 +1,11 @@
-"""Deprecated module; importing :class:`~.executors.ray.Ray` from it works with a warning."""
+"""Deprecated module; importing :class:`~.executors.ray.Ray` from it issues a warning."""
 
 import warnings
 from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Return the executor :class:`Ray`, which was moved, with a warning."""
+    """Return the executor :class:`Ray` from its new module, and issue a warning."""
     if name != "Ray":
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     from inweights.experiments.engine.executors.ray import Ray

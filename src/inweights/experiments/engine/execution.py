@@ -176,7 +176,7 @@ def choose_executor(
         tasks: The tasks; ``None`` if they are not known yet. Without Ray, all tasks run
             in the current process if there is only one, or if one of them uses objects
             that other processes cannot import.
-        plugins: Modules, besides the library's own, whose objects tasks may use;
+        plugins: Modules, in addition to the library's own, whose objects tasks may use;
             ``None`` allows all modules.
 
     Returns:

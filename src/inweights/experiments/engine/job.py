@@ -144,8 +144,8 @@ def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) 
 
     Args:
         tasks: The tasks.
-        plugins: Modules, besides the library and torch, whose objects tasks may use;
-            ``None`` allows all modules.
+        plugins: Modules, in addition to the library and torch, whose objects tasks may
+            use; ``None`` allows all modules.
 
     Raises:
         ConfigError: A task uses an object that exists only in this process, or that

@@ -40,7 +40,7 @@ def judge_all(
     """Judge every claim of a recipe; at scale ``smoke``, only measure its numbers.
 
     If a run begins with the recipe's first seed and has more seeds than a first verdict
-    needs, judging it counts as a further interim analysis, with a smaller error
+    needs, judging it is treated as a further interim analysis, with a smaller error
     probability.
 
     Args:
@@ -53,12 +53,12 @@ def judge_all(
             probability of 5%.
 
     Returns:
-        One result per claim, in the order of the recipe. The verdict is ``not judged``,
-        with the reason, at scale ``smoke``, if there are too few seeds, or if the
-        ledger (the file of claims that were stated before their run) does not contain
-        the claim in its present form. It is also ``not judged`` if a table, a column or
-        a value that the claim needs is missing, so that a long run is not lost because
-        of a wrong name.
+        One result per claim, in the order of the recipe. The verdict is ``not judged``
+        at scale ``smoke``, if there are too few seeds, or if the ledger (the file of
+        claims that were stated before their run) does not contain the claim in its
+        present form. It is also ``not judged`` if a table, a column or a value that the
+        claim needs is missing, so that a long run is not lost because of a wrong name.
+        The result then states the reason.
 
     Raises:
         KeyError: The recipe has no such scale.

@@ -257,7 +257,7 @@ Task = LearnTask | ComputeTask
 
 
 def halves(task: Task) -> list[Task]:
-    """Return two tasks with half of a task's runs each, or only the task if it has no two runs.
+    """Return two tasks with half of a task's runs each, or only the task if it cannot be halved.
 
     If the number of runs is odd, the first task has one run fewer than the second. The
     results of a run do not depend on the runs with which it is trained.
@@ -285,7 +285,7 @@ def _with_seeds(words: str, seeds: Sequence[int]) -> str:
 def in_words(labels: Mapping[str, Any]) -> str:
     """Return labels as text, separated by commas; empty if there are none.
 
-    For a string, the text contains only the value; for other values, ``name=value``.
+    A string is shown as its value, and any other value as ``name=value``.
 
     Args:
         labels: Values of the labels, by name.

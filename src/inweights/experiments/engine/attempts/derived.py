@@ -58,8 +58,8 @@ def measure_derived(task: LearnTask, store: Store) -> None:
 def _looked_at_together(run: Run, cadences: Sequence[int]) -> list[list[int]]:
     """Return the measurement intervals, grouped by descent; 0 means a measurement at the end.
 
-    Only for large graphs is the final model of a descent exactly the same with and
-    without intermediate measurements. Other graphs need a second descent for the final
+    The final model of a descent is exactly the same with and without intermediate
+    measurements only for large graphs. Other graphs need a second descent for the final
     model.
     """
     groups = [[every] for every in dict.fromkeys(cadences)]

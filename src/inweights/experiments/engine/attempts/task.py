@@ -111,8 +111,8 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
 
     Returns:
         How the task ended, as :func:`attempt` returns it, with the log messages of the
-        task. The task also counts as ``failed`` if this process cannot import the
-        functions or configs that the task names, or has another version of the library.
+        task. The task is also ``failed`` if this process cannot import the functions or
+        configs that the task names, or has another version of the library.
 
     Raises:
         ConfigError: The store of the job cannot be opened.

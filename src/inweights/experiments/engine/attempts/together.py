@@ -51,9 +51,9 @@ def build_model(block: LearnTask, device: str) -> Model:
 def parameters_of(run: Run) -> list[Parameter]:
     """Return the parameters of one replica of a run's model, if possible without allocating them.
 
-    The parameters are on the device ``meta`` and have no values. Only if a user's model
-    needs values while it is built are they allocated. The world of the run is built to
-    find its number of tokens.
+    The parameters are on the device ``meta`` and have no values. They are allocated
+    only if a user's model needs values while it is built. The world of the run is built
+    to find its number of tokens.
 
     Args:
         run: The run.
