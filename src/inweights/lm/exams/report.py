@@ -39,7 +39,7 @@ def evaluation(
     forecast: pl.DataFrame | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Evaluate a model on questions, and compare it with the model before fine-tuning if given.
+    """Evaluate a model on questions; optionally, compare it with the model before fine-tuning.
 
     Args:
         lm: The model.

@@ -26,7 +26,7 @@ _OWN = 200
 
 @dataclass(frozen=True)
 class Cost:
-    """Estimated cost of a fine-tuning that does not end before its last epoch.
+    """Estimated cost of a fine-tuning that runs all of its epochs.
 
     Attributes:
         rows: Number of examples.

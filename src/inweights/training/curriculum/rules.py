@@ -20,7 +20,7 @@ EditMethod = Literal["rank-one", "training", "embedding"]
 
 
 class Stop(Config):
-    """Rule by which a replica stops before the end of its phase, and is frozen until then.
+    """Rule by which a replica stops early, and is then frozen until the end of its phase.
 
     Attributes:
         loss_below: Stop if the training loss of a step, in nats, is below this value;
@@ -67,7 +67,7 @@ class Stop(Config):
 
 
 class Edit(Config):
-    """Edit of the weights, before a phase, that gives several stored facts new answers at once.
+    """Edit of the weights before a phase, which gives new answers to several facts at once.
 
     The root seed of the world determines a random order of the facts, and the first
     facts in this order are edited. Each edited fact gets the answer of the next fact
