@@ -46,11 +46,11 @@ class Audit:
             relations), ``chains`` (exact number of chains), ``subjects``, ``bridges``,
             ``answers`` (numbers of distinct entities in these positions of the chains),
             ``complexity`` (largest number of objects that one subject reaches through
-            any first relation followed by ``second``), ``expected`` (mean of 1 / (that
-            number of objects) over the chains), ``stated`` (number of chains whose
-            answer is the object of a fact about the same subject) and ``share``
-            (fraction of the chains that end in the most common answer). All columns
-            except ``chains`` are computed from the listed chains.
+            any first relation followed by ``second``), ``expected`` (mean, over the
+            chains, of 1 / this number for the subject of the chain), ``stated`` (number
+            of chains whose answer is the object of a fact about the same subject) and
+            ``share`` (fraction of the chains that end in the most common answer). All
+            columns except ``chains`` are computed from the listed chains.
         listed: Fraction of all chains that were listed. It is below 1 if there are more
             than a million chains, and 1 if there are none.
         bridges: One row per entity that is the object of one fact and the subject of

@@ -130,13 +130,14 @@ def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
     """Run tasks of a plan, together with any number of other workers, until none is left.
 
     Each worker begins at a different position in the plan, and at first skips tasks on
-    which other workers are working. In the end it waits for these tasks, and takes over
-    those whose worker has died.
+    which other workers are working. When no other task is left, it waits for these
+    tasks, and takes over those whose worker has died.
 
     Args:
         planned: The plan.
-        execution: Execution options for this machine, including observers of what this
-            worker stores; by default tasks run one after another in this process.
+        execution: Execution options for this machine, including observers, which are
+            notified of what this worker stores; by default tasks run one after another
+            in this process.
 
     Returns:
         The progress of the plan at the end. A task that fails does not raise an error;

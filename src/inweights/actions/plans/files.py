@@ -94,8 +94,8 @@ class Status:
         held: Number of tasks that are neither done nor failed and have a lease: a
             worker is working on them, or has died and has not been replaced yet.
         failed: Number of tasks whose missing runs have all failed.
-        runs: Two numbers: runs and computations whose tables are all stored, and all
-            runs and computations.
+        runs: Two numbers: the number of runs and computations whose tables are all
+            stored, and the number of all runs and computations.
         failures: Failed runs and computations whose tables are not all stored, by key.
         workers: Number of leases of each machine, by the machine's name. A worker has
             one lease for each task on which it is working.

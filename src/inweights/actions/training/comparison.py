@@ -168,7 +168,7 @@ def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 def _results(
     settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]
 ) -> list[str]:
-    """Return sentences on what was compared, with the range of the means."""
+    """Return sentences that state what was compared, and the range of the means."""
     measured = tables["measured"]
     overview = tables["overview"]
     means = {(kind, name): values for kind, name, *values in overview.rows()}

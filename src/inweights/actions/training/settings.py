@@ -65,8 +65,8 @@ class TrainingSettings(Config):
 
     Raises:
         ConfigError: A way is unknown, ``tokens`` is not between 0 and 100,000,000,
-            ``questions`` not between 1 and 10,000, or ``retrieved`` not between 2 and
-            1000. The other values are checked when they are used.
+            ``questions`` is not between 1 and 10,000, or ``retrieved`` is not between 2
+            and 1000. The other values are checked when they are used.
     """
 
     later = {

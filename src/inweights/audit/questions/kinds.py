@@ -139,9 +139,9 @@ def analogies(
 ) -> Iterator[Draft]:
     """Yield questions about a relation that an entity lacks but similar entities have.
 
-    Entities are similar if they share a value other than a date or number. If all that
-    have a second relation agree on its value, each of the others gets a question with
-    this value as the answer. Relations of :func:`of_one_each` are ignored.
+    Entities are similar if they share a value other than a date or number. If all
+    similar entities with a second relation agree on its value, each of the others gets
+    a question whose answer is this value. Relations of :func:`of_one_each` are ignored.
 
     Args:
         facts: The facts.

@@ -80,8 +80,9 @@ class Text:
             that make entities similar, then the others.
         model: A model to be fine-tuned, whose tokenizer counts the tokens. The cost,
             measured on 20 updates, is printed before anything is written.
-        limit: Limit of time or tokens for all epochs with --model, such as --for 20min
-            or --for 200000tokens. Replayed text is not counted. Sets the budget.
+        limit: Limit of time or tokens for all epochs, such as --for 20min or --for
+            200000tokens; requires --model. Replayed text is not counted. Sets the
+            budget.
         seed: Seed of random selections.
     """
 

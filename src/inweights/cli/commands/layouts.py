@@ -171,9 +171,9 @@ class Source(FactLayout):
             DataError: The facts cannot be read.
             UnclearHeaderError: It is unclear whether there is a header, and there is no
                 terminal or no answer (a ``DataError``).
-            ConfigError: A database has no query or another source has one, a package is
-                not installed, downloading is not allowed, or ``columns`` is invalid for
-                the file.
+            ConfigError: A database is given without a query, or another source with
+                a query; a package is not installed; downloading is not allowed; or
+                ``columns`` is invalid for the file.
         """
         found = self.decided(lambda header: self._world(name, header).read())
         console.assumed(found.reading)
@@ -195,9 +195,9 @@ class Source(FactLayout):
             DataError: The facts cannot be read.
             UnclearHeaderError: It is unclear whether there is a header, and there is no
                 terminal or no answer (a ``DataError``).
-            ConfigError: A database has no query or another source has one, a package is
-                not installed, downloading is not allowed, or ``columns`` is invalid for
-                the file.
+            ConfigError: A database is given without a query, or another source with
+                a query; a package is not installed; downloading is not allowed; or
+                ``columns`` is invalid for the file.
         """
         from inweights.worlds.knowledge.knowledge import is_source
 

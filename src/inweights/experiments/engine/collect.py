@@ -42,8 +42,8 @@ def collect(
 
     Stored tables are reused, whichever recipe or sweep computed them; with
     ``execution.fresh`` they are removed from the store and computed again. New tables
-    are stored. A ``UserWarning`` states how many runs diverged. A ``CautionWarning``
-    states how many runs of a computation with ``uniform`` returned NaN.
+    are stored. If runs diverged, a ``UserWarning`` states how many. If runs of a
+    computation with ``uniform`` returned NaN, a ``CautionWarning`` states how many.
 
     Args:
         plan: The trials, measures and computations.

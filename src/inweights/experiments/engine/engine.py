@@ -54,9 +54,8 @@ def execute(
     With ``execution.fresh``, a finished run is computed again. With
     ``execution.keep_models``, only models without stored weights are trained again. An
     interrupted run continues from its stored tables. If another process is running the
-    same config, this process waits for it. A ``UserWarning`` states that the same
-    settings were run before with different files or code, or that training runs
-    diverged.
+    same config, this process waits for it. A ``UserWarning`` is issued if the same
+    settings were run before with different files or code, or if training runs diverged.
 
     Args:
         recipe: The recipe.

@@ -199,6 +199,6 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
             raise FolderError(
                 f"{old.folder.path} cannot be drawn again: an earlier version did not "
                 "store the tables from which others are derived; run the recipe "
-                "again with --fresh (its training runs are stored)"
+                "again with --fresh, which also repeats its training"
             )
     return tables

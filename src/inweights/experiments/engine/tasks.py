@@ -1,6 +1,6 @@
 """Describe units of work: runs, and the tasks that produce their tables.
 
-A :class:`Run` is one world, model, learner and seed; recipes share runs for which these
+A :class:`Run` is one world, model, learner and seed; recipes share a run if these four
 are equal. Its results are exactly the same whether it trains alone or with others. A
 task produces the tables of runs that may train together (:class:`LearnTask`) or of a
 function (:class:`ComputeTask`). Executors run tasks.
@@ -100,8 +100,8 @@ class LearnTask:
     def dependencies(self) -> Any:
         """Nested lists of all objects that may name a file or user code: configs and probes.
 
-        First ``[world, model, learner]`` of each trial, then ``[partial of the probe]``
-        of each measure.
+        The list contains ``[world, model, learner]`` for each trial, followed by
+        ``[partial of the probe]`` for each measure.
         """
         parts = [[trial.world, trial.model, trial.learner] for trial in self.trials]
         return [*parts, *([measure.call] for measure in self.measures)]
