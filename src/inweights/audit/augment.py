@@ -147,8 +147,8 @@ def augment(
             texts, or ``auto`` for those that measurements support. By default none.
         want: Kinds of questions for which ``auto`` chooses a strategy: ``recall``,
             ``reverse``, ``composition`` or ``steps``
-            (:data:`inweights.audit.strategies.measured.ASKED`). No effect without
-            ``auto``.
+            (:data:`inweights.audit.strategies.measured.ASKED`). It has no effect
+            without ``auto``.
         wording: Sentence templates; by default those of the file if it defines any,
             otherwise generic ones.
         wordings: Largest number of wordings in which a strategy states the same fact or
@@ -182,7 +182,7 @@ def augment(
         rewrite: Function that rewords texts for the strategy ``paraphrases``, such as
             :func:`inweights.lm.paraphraser`. It returns one text for each text given,
             in the same order; texts that no longer state the fact are left out.
-            ``None`` uses only the templates. Errors that it raises propagate.
+            ``None`` uses only the templates. Errors of the function propagate.
         watch: Called with the number of finished parts, the number of all parts (3),
             and the name of the next part; ``None`` disables it.
 

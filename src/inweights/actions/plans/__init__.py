@@ -74,8 +74,8 @@ def write_plan(
         store: Folder or address of the store of the results. Tables that it contains
             are not computed again. By default (empty) the folder ``store`` in the plan.
         plugins: Names of modules that workers import first; by default none.
-        collect: Command that reads the complete results, as a list of arguments.
-            Messages show it. By default there is none.
+        collect: Command that reads the complete results, as a list of arguments, to be
+            shown in messages; by default none.
 
     Returns:
         The written plan, to be passed to :func:`work`. It has no tasks if all results

@@ -35,8 +35,8 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
 
     With one seed, an answer is right or wrong. The confidence interval is Tango's
     (1998), and the test is McNemar's exact test. With several seeds, the fraction of
-    seeds with the right answer is compared. The interval is then Student's over
-    questions, and the test is the exact sign test.
+    seeds with the right answer is compared. The interval is then Student's t interval
+    over the questions, and the test is the exact sign test.
 
     Args:
         measured: Table with the columns ``way, seed, kind, name, value`` of all ways;

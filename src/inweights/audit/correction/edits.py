@@ -27,11 +27,11 @@ def similar_names(names: Sequence[str], used: Ids) -> Iterator[tuple[int, int, s
 
     Two names are similar if they differ by one edit (:func:`count_edits`) and the
     longer one has at least 5 characters; if they differ by two edits and the longer one
-    has at least 8 characters; or if one contains the initial of the other's first name,
-    and they are otherwise equal. If more than 5,000 names are compared, only one edit
-    is allowed. Accents and case are ignored. Left out are dates, numbers, placeholders,
-    names that differ only in a number (:func:`differ_in_words`), and groups of more
-    than 12 names that become equal when one or two letters are removed.
+    has at least 8 characters; or if they are equal except that one contains only the
+    initial of the first name. If more than 5,000 names are compared, only one edit is
+    allowed. Accents and case are ignored. The function leaves out dates, numbers,
+    placeholders, names that differ only in a number (:func:`differ_in_words`), and
+    groups of more than 12 names that become equal when one or two letters are removed.
 
     Args:
         names: Names of all entities.

@@ -75,8 +75,8 @@ class Mended:
 def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     r"""Repair names, unify spellings, remove duplicates, and set doubtful facts apart.
 
-    A broken name contains a character reference (``&amp;``), markup or enclosing
-    quotes. A cell with several values is split if each part also occurs as a name of
+    Names with a character reference (``&amp;``), markup or enclosing quotes are
+    repaired. A cell with several values is split if each part also occurs as a name of
     its own. A date is rewritten as ``YYYY-MM-DD`` if other values of the relation have
     this format and its day is unambiguous (:mod:`inweights.audit.correction.repairs`).
 

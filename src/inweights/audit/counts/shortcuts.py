@@ -40,8 +40,8 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         One row per relation, in the order of the facts: ``relation`` and ``contained``,
-        the fraction of its facts in which one name is part of the other. Case is
-        ignored, and names of fewer than three characters are not considered.
+        the fraction of the relation's facts in which one name is part of the other.
+        Case is ignored, and names of fewer than three characters are not considered.
     """
     one = pl.col("subject").str.to_lowercase()
     other = pl.col("object").str.to_lowercase()

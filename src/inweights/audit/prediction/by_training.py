@@ -3,8 +3,8 @@
 :func:`predict_by_training` is slower than the convex program of
 :func:`inweights.predict`, and its result is not certified. However, it does not assume
 that training reaches an optimum, it takes the order of tokens into account, and it
-covers models with attention. ``inweights predict --train`` uses it, as do the recipes
-that compare both predictions.
+covers models with attention. ``inweights predict --by training`` and the recipes that
+compare both predictions use it.
 """
 
 from __future__ import annotations

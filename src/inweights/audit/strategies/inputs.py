@@ -38,8 +38,8 @@ class Row(NamedTuple):
             completions are trained; may be empty.
         completion: The rest of the text, including the space before it.
         says: Pairs of entities, as indices, that one sentence of the text names in this
-            order. The text directly answers questions about the first entity whose
-            answer is the second entity.
+            order. The text directly answers questions that ask about the first entity
+            and have the second entity as their answer.
     """
 
     fact: int

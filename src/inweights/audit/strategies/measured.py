@@ -140,9 +140,10 @@ def evidence(strategy: str) -> str:
             name is treated as a strategy that was not measured.
 
     Returns:
-        For each kind of question, the gain in accuracy (a fraction) over a control with
-        the same number of tokens, and its 95% interval, separated by semicolons. If
-        there is no measurement, the text states that the strategy was not measured.
+        A text that lists, for each kind of question, the gain in accuracy (a fraction)
+        over a control with the same number of tokens, and its 95% interval, separated
+        by semicolons. If there is no measurement, the text states that the strategy was
+        not measured.
     """
     rows = (row for row in MEASURED if row.strategy == strategy)
     said = "; ".join(
