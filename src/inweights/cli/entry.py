@@ -31,9 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             the default, the arguments of the current process are used.
 
     Returns:
-        The exit code. 0: the command succeeded. 1: a run failed or was interrupted,
-        memory or disk is full, or the command itself returned 1, such as ``run
-        --strict`` with a claim that was not reproduced. 2: invalid input.
+        The exit code: 0 if the command succeeded; 1 if a run failed or was interrupted,
+        if memory or disk is full, or if the command itself returned 1, such as ``run
+        --strict`` with a claim that was not reproduced; 2 for invalid input.
 
     Raises:
         InweightsError: The command failed and ``--debug`` is given. Without

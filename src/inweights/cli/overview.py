@@ -1,8 +1,8 @@
 """Write the list of commands that ``inweights --help`` prints, grouped by purpose.
 
 :data:`GROUPS` contains each command once, with the file that registers it and a
-summary, and :func:`overview` writes the list as text. Neither imports any command, nor
-a library that parses or prints.
+summary, and :func:`overview` writes the list as text. Neither of them imports a
+command, or a library that parses or prints.
 """
 
 import textwrap
@@ -74,7 +74,7 @@ GROUPS: dict[str, dict[str, Command]] = {
             "language", "fine-tune a pretrained language model on facts"
         ),
         "evaluate": Command(
-            "language", "evaluate a language model on facts and what follows"
+            "language", "evaluate a language model on facts and their consequences"
         ),
         "gguf": Command("language", "write a language model for llama.cpp"),
         "compare-training": Command(

@@ -81,8 +81,8 @@ class Text:
         model: A model to be fine-tuned, whose tokenizer counts the tokens. The cost,
             measured on 20 updates, is printed before anything is written.
         limit: Limit of time or tokens for all epochs, such as --for 20min or --for
-            200000tokens; requires --model. Replayed text is not counted. Sets the
-            budget.
+            200000tokens; requires --model. It sets the budget. Replayed text is not
+            counted.
         seed: Seed of random selections.
     """
 

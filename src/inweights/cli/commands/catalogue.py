@@ -25,7 +25,7 @@ def list_recipes(part: str = "", /, *, common: base.Common = base.Common()) -> N
     """List recipes, one line each.
 
     Args:
-        part: Only recipes whose name contains this text, such as fig or
+        part: List only recipes whose name contains this text, such as fig or
             geometric-memory.
         common: Options --json and --plugin.
 
@@ -52,7 +52,7 @@ def describe(
 
     Args:
         recipe: Name of the recipe, or the last part of the name.
-        part: Only settings within this one, such as gpt.model.
+        part: List only the settings within this one, such as gpt.model.
         full: List every setting with its full description.
         common: Options --json and --plugin.
 
@@ -96,7 +96,7 @@ def models(part: str = "", /, *, json: base.Json = False) -> None:
     """List the trained models that come with the library; iw.load(NAME) opens one.
 
     Args:
-        part: Only models whose name contains this text, such as two-hop.
+        part: List only models whose name contains this text, such as two-hop.
         json: Print JSON instead of text.
     """
     from inweights.actions.zoo import cards
@@ -154,7 +154,7 @@ def state(
     smaller error probability. Commit the ledger before running the recipes.
 
     Args:
-        only: Recipes whose name contains this text.
+        only: State only the claims of recipes whose name contains this text.
         anew: Reason for stating again all claims that have not been judged yet, such as
             a change of the whole library that favours no claim. A claim keeps its
             version if its score, target and rule are unchanged.

@@ -28,8 +28,8 @@ class Compared:
             untrained (not at all), retrieval (in the prompt), or fine-tuning on texts:
             facts (statements alone), entities (descriptions of entities) or mixture
             (statements and the texts that 'augment' recommends).
-        tokens: Number of tokens of one pass, the same for each way; 0 for as many as
-            one pass over the mixture has.
+        tokens: Number of tokens of one pass, the same for each way; 0 for the number of
+            tokens of one pass over the mixture.
         questions: Maximum number of questions of each kind.
         wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases].
         download: Allow downloads from the hub.
@@ -63,7 +63,7 @@ def compare_training(
     trained. If the command is interrupted, run it again to continue.
 
     Args:
-        facts: A file of facts, as for 'inweights audit', or @people, @chemistry.
+        facts: A file of facts, as for 'inweights audit', or @people or @chemistry.
         compared: Options that select the model and the ways, such as --model and --way.
         layout: Options that define how the file of facts is read, such as --header.
         choice: Options --seeds and --set.

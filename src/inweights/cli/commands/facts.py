@@ -26,7 +26,7 @@ def world(
     card: base.Flag = False,
     common: base.Common = base.Common(),
 ) -> None:
-    """Build a world and show it, or write it as Parquet and JSON (also a Hugging Face data set).
+    """Build a world and show it, or write it as Parquet and JSON files that Hugging Face can load.
 
     Args:
         kind: A kind of world, such as two-hop, or a folder with a world.
@@ -195,7 +195,7 @@ def audit(
             (and stage, if you train in stages); JSON of Wikidata; Turtle, N-Triples,
             N-Quads or JSON-LD; GraphML, GEXF, GML or an export of Neo4j; a Hugging Face
             dataset folder, or a hub name; sqlite:///FILE or another database's address;
-            TwoHopFact, SOCRATES, MQuAKE or CounterFact; or @people, @chemistry.
+            TwoHopFact, SOCRATES, MQuAKE or CounterFact; or @people or @chemistry.
         forecast: Predict which compositions follow, for a part of the facts if the time
             is too short for all of them.
         seconds: Time limit of the prediction in seconds.

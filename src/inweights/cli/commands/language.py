@@ -35,8 +35,8 @@ class Tuning(base.Changes):
             repeated.
         seed: Root seed.
         dtype: Data type of the weights: float32, bfloat16 or float16.
-        tracker: Also log losses to tensorboard, wandb, trackio or mlflow; files in
-            OUT.trackers.
+        tracker: Also log losses to tensorboard, wandb, trackio or mlflow; their files
+            are written to OUT.trackers.
         keep_epochs: Store the weights after each epoch in OUT.epochs, for 'inweights
             evaluate OUT DATA --watch'.
     """
@@ -100,9 +100,9 @@ class Otherwise:
             compare it with the original model, in one line per epoch. The command ends
             with the training.
         endpoint: Base address of an OpenAI-compatible server, such as
-            http://localhost:8080/v1, where MODEL answers in words, with the key in
-            OPENAI_API_KEY. Answers are stored in QUESTIONS.answers.jsonl; a repeated
-            command asks only the missing questions.
+            http://localhost:8080/v1, on which MODEL generates the answers. The key is
+            read from OPENAI_API_KEY. Answers are stored in QUESTIONS.answers.jsonl; a
+            repeated command asks only the missing questions.
     """
 
     watch: base.Flag = False
@@ -129,7 +129,7 @@ def finetune(
             wheel.
         data: A folder that 'inweights augment' wrote, or a file of rows: prompt and
             completion, text, messages, ShareGPT, Alpaca, or question and answer.
-        out: Folder to write; must not exist.
+        out: Folder to write, which must not exist yet.
         tuning: Options of the training, such as --set, --seed and --part.
         loading: Options of the model: --device, --download and --chat.
         loading.chat: Train with the chat template of an instruct model; then evaluate
@@ -175,7 +175,7 @@ def evaluate(
     otherwise: Otherwise = Otherwise(),
     json: base.Json = False,
 ) -> None:
-    """Evaluate a language model on facts and what follows: by candidates and generated answers.
+    """Evaluate a model on facts and their consequences, by candidates and generated answers.
 
     Args:
         model: A folder, a GGUF file, a hub name, or @smollm2.
@@ -249,7 +249,7 @@ def gguf(
     Args:
         model: A folder, such as one that 'inweights finetune' wrote, a hub name, or
             @smollm2.
-        out: The file, such as tuned.gguf; must not exist.
+        out: The file to write, such as tuned.gguf. It must not exist yet.
         bits: Bits per weight: 32, 16, 8 or 4. 'inweights evaluate tuned.gguf DATA'
             shows the effect of rounding.
         download: Allow downloads from the hub; otherwise only local files are read.

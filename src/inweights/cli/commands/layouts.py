@@ -1,8 +1,9 @@
 """Define options that describe the rows and columns of a user's files.
 
-:class:`Layout` describes tables of facts or edges, :class:`FactLayout` facts,
-:class:`Source` facts from any source, and :class:`WordedSource` facts that are put into
-words. Assumptions about a file are reported on the error stream.
+:class:`Layout` describes tables of facts or edges. Its subclasses describe files of
+facts (:class:`FactLayout`), facts from any source (:class:`Source`), and facts that are
+put into words (:class:`WordedSource`). Assumptions about a file are reported on the
+error stream.
 """
 
 from collections.abc import Callable

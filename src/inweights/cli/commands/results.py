@@ -21,7 +21,7 @@ def list_runs(
     """List finished runs, newest first, with changed settings and dates.
 
     Args:
-        part: Only runs of recipes whose name contains this text.
+        part: List only runs of recipes whose name contains this text.
         runs: Folder of all runs; by default $INWEIGHTS_RUNS, or ./runs if it is not
             set.
         full: List all runs, with every change in full.

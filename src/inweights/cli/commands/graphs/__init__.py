@@ -88,21 +88,21 @@ def atlas(
 ) -> int:
     """Show how models store graphs, on an interactive 3-D page with a verdict.
 
-    Trains five architectures on the edges and compares their embeddings with the graph.
-    This is the recipe beyond/real-graphs for other graphs.
+    The command trains five architectures on the edges and compares their embeddings
+    with the graph. This is the recipe beyond/real-graphs for other graphs.
 
-    With --embedding or --model nothing is trained. The page shows existing vectors, and
-    compares their measures with those under shuffled names.
+    With --embedding or --model, nothing is trained. The page shows existing vectors,
+    and compares their measures with those of vectors whose names are shuffled.
 
-    With --paths a transformer is trained on edges and paths of a path-star and
+    With --paths, a transformer is trained on edges and paths of a path-star and
     evaluated on held-out paths. This is the recipe geometric-memory/fig3 with its
     controls.
 
     Args:
         graphs: Files of edges (tables with two columns, .graphml, .gexf, .gml and other
             formats of networkx, or lines u=v), or built-in graphs such as karate-club,
-            europe-borders or periodic-table. Up to 10,000 nodes each; if there are more
-            than 250, the page draws 250.
+            europe-borders or periodic-table. A graph may have up to 10,000 nodes; if
+            there are more than 250, the page draws 250.
         choice: Options --seeds and --set.
         choice.set: Change a setting, as in --set steps=1000; may be repeated.
         how: Options of the run, such as --scale and --device.
