@@ -74,7 +74,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def contents(self) -> Mapping[str, str]:
         """Hashes of the files that the config reads, by file name; they are part of a run's key.
 
-        Empty by default. Subclasses use
+        By default there are none. Subclasses use
         :func:`inweights.support.keys.content.fingerprint`, which raises a ``DataError``
         if a file or folder cannot be read.
         """

@@ -20,8 +20,8 @@ def as_python(value: Any) -> Any:
     """Return a value with its NumPy numbers, booleans and strings converted to Python values.
 
     Nested lists, tuples and dictionaries are converted, too; those that contain NumPy
-    values are copied. Arrays, NumPy dates and all other values are returned unchanged,
-    as is a container that contains itself.
+    values are copied. Arrays, NumPy dates, containers that contain themselves and all
+    other values are returned unchanged.
 
     Args:
         value: Any value.

@@ -26,8 +26,8 @@ def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
 
     The stated number is doubled until it is at least 8 (:data:`MIN_SEEDS`). For a claim
     that is judged by the median or by the share of seeds, it is also doubled until the
-    claim would be reproduced if all seeds met the target. This requires that the lower
-    confidence limit of the share of seeds that meet the target then exceeds one half
+    claim would be reproduced if all seeds met the target. In this case, the lower
+    confidence limit of the share of seeds that meet the target must exceed one half
     (median) or 75% (share of seeds; :data:`RELIABLE`); see
     :func:`~.intervals.fewest_one_sided`.
 

@@ -220,7 +220,7 @@ def share(table: str, column: str, **where: Value) -> Score:
 
 
 def cosine(table: str, column: str, **where: Value) -> Score:
-    """Return the description of a score from -1 to 1, such as a cosine or a correlation.
+    """Return a score from -1 to 1, such as a cosine or a correlation.
 
     When a claim is judged, the score of a seed is the mean of the selected rows with
     this seed.
