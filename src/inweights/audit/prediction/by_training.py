@@ -176,7 +176,8 @@ def _check_world(world: World) -> None:
     for kind, part in (("fact", world.facts), ("query", world.queries)):
         if len(part.answers) != len(part):
             raise DataError(
-                f"a {kind} has an answer of several tokens; leave out statements of its role"
+                f"the answer of a {kind} has several tokens, but a prediction by training "
+                f"requires answers of one token; leave out the role of this {kind}"
             )
 
 

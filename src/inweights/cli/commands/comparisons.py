@@ -184,7 +184,7 @@ class Entry:
             )
         if self.replay is not None and (model or self.into is not None):
             raise ConfigError(
-                "--replay takes its model from the entry; leave out MODEL and --into"
+                "--replay uses the model of the entry; leave out MODEL and --into"
             )
 
 

@@ -85,8 +85,8 @@ class Asking:
         given = [name for name, value in unfit.items() if value is not None]
         if given:
             raise ConfigError(
-                "--watch scores epochs by ranking candidates, compared with the "
-                "original model and in the format of the training; leave out "
+                "--watch ranks candidates in the format of the training, and compares "
+                "each epoch with the original model; leave out "
                 f"{' and '.join(given)}"
             )
 

@@ -66,7 +66,7 @@ def verify(
     """Show the results table: verdicts of every recipe, or the claims of one.
 
     Args:
-        only: Show only recipes whose name contains this text, such as identity-bridge.
+        only: Consider only recipes whose name contains this text, such as identity-bridge.
         scale: smoke, cpu or paper.
         runs: Folder of all runs; by default $INWEIGHTS_RUNS, or ./runs if it is not
             set.

@@ -177,8 +177,8 @@ class Claim(Said, kw_only=True):
         if at_bound and not self.check:
             raise ConfigError(
                 f"claim {self.id}: the target {self.target.text} is at the bound of "
-                f"its score, whose range is {low:g} to {high:g}; state what the "
-                "sentence means, such as "
+                f"its score, whose range is {low:g} to {high:g}; state a target "
+                "within this range, such as "
                 f"{'>= 0.99' if least is not None else '<= 0.01'}"
             )
 

@@ -228,7 +228,7 @@ def _check_writable(*places: str | Path) -> None:
             Path(place).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(
-                f"runs cannot be stored in {place}: {error.strerror}; name another folder"
+                f"runs cannot be stored in {place}: {error.strerror}; choose another folder"
             ) from None
 
 

@@ -207,7 +207,7 @@ def _graphs(given: Sequence[str], layout: layouts.Layout) -> dict[str, Graph]:
     for word in given:
         name, graph = _graph(word, layout)
         if name in found:
-            raise ConfigError(f"two graphs have the name '{name}'; rename a file")
+            raise ConfigError(f"two graphs have the name '{name}'; rename one file")
         found[name] = graph
     if not found:
         raise ConfigError(
