@@ -115,7 +115,7 @@ def write_augmented(
 
 
 def _form(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Return the rows in one format: the columns that identify them, then those of the format."""
+    """Return the rows in one format: columns that identify them, then the columns of the format."""
     turns = [("user", "turn"), ("assistant", "completion")]
     speakers = {"user": "human", "assistant": "gpt"}
     messages = []

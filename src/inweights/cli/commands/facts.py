@@ -76,7 +76,7 @@ class Shown(base.Common):
     """Options that define how a prediction is shown.
 
     Attributes:
-        all: Print all queries instead of the first of each outcome.
+        all: Print all queries instead of the first queries of each outcome.
         page: Also write the prediction as one HTML file that opens offline.
     """
 

@@ -217,7 +217,7 @@ class WordedSource(Source):
 
     Attributes:
         wording: File of wordings. With ``None``, the default, the wordings stored with
-            the facts are used, or else plain ones.
+            the facts are used, or plain wordings if there are none.
     """
 
     wording: Annotated[Path | None, Parameter(help=_WORDING)] = None
