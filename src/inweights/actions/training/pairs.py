@@ -88,7 +88,7 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
 
 
 def _hits(group: pl.DataFrame, way: str) -> pl.DataFrame:
-    """Return the hits of a way by question: true or false for one seed, otherwise a share of seeds."""
+    """Return the hits of a way by question: true or false for one seed, else a share of seeds."""
     if group["seeds"].max() == 1:
         group = group.with_columns(pl.col("hit").cast(pl.Boolean))
     return group.filter(way=way)
