@@ -117,7 +117,7 @@ class StoredRun:
 
     @property
     def leftovers(self) -> bool:
-        """Whether there is a folder of a run in progress or of a replaced run, used or left behind.
+        """Whether the folder of a run in progress or of a replaced run exists, even if unused.
 
         The folders are :attr:`work`, ``<hash>.work``, and :attr:`old`, ``<hash>.old``.
         """

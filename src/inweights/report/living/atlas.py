@@ -39,8 +39,9 @@ def page(
 
     Args:
         films: Tables that :func:`inweights.probes.pictures.film.render_frames`
-            returned, by the name of the graph and then of the architecture.
-        worlds: The world of each graph, by the name of the graph.
+            returned, keyed by the name of the graph and then by the name of the
+            architecture.
+        worlds: The world of each graph, keyed by the name of the graph.
         title: Heading of the page.
         summary: A sentence below the title, in which words between backticks are code;
             by default none.
@@ -167,7 +168,7 @@ def fragment(
         name: Id of the figure on its page.
         order: Architectures in the desired order, followed by the remaining ones;
             ``None`` for the order of ``films``.
-        columns: Ignored; present because the static drawing has this option.
+        columns: Ignored; accepted because the static drawing has this option.
 
     Returns:
         The HTML, including styles, data and scripts.

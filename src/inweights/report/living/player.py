@@ -117,7 +117,7 @@ def _curves(
 ) -> tuple[list[dict[str, Any]], Callable[[int], list[str]]]:
     """Return the traces of the curves, and a function from a step to their values as text.
 
-    Steps below ``least`` are drawn there, since a logarithmic axis has no zero.
+    Steps below ``least`` are drawn at ``least``, since a logarithmic axis has no zero.
     """
     parts = tidy.panels(table, "series")
     looks = style.marks([tidy.plain(name) for name, _ in parts])

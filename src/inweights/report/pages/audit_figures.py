@@ -17,10 +17,10 @@ _NAME = 22
 def outlook_figure(outlook: pl.DataFrame) -> Figure:
     """Return a figure of the numbers of questions with each outcome, for each pair of relations.
 
-    A bar is divided into the questions that follow from the facts, those that follow
+    Each bar is divided into the questions that follow from the facts, those that follow
     once identities are added, those whose answers tie, and those that fail. If the
-    table contains no prediction, it is divided into the chains that can be answered
-    correctly without attention, and the other chains.
+    table contains no prediction, each bar is divided into the chains that can be
+    answered correctly without attention, and the other chains.
 
     Args:
         outlook: Table that :func:`inweights.audit.outlook` returned, with at least one

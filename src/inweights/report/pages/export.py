@@ -61,8 +61,8 @@ def write_export(
 
     Raises:
         ConfigError: Only ``latex`` is set, and the run has no claims; only ``pdf`` is
-            set, and it has no figures; or a figure names an unknown drawing or option,
-            or the wrong number of tables.
+            set, and the run has no figures; or a figure names an unknown drawing or
+            option, or the wrong number of tables.
         WriteError: A file cannot be written.
         DataError: A figure names a missing table or column, or a table without rows.
     """

@@ -55,8 +55,8 @@ def build_forecast_page(
         name: Name of the facts, which is the title, as plain text.
         queries: The table ``made.queries``, or some of its rows, with further columns;
             ``None`` for ``made.queries`` itself.
-        trained: Sentence about short training runs that were made in addition, as plain
-            text. By default (empty) the page recommends such training runs.
+        trained: Sentence about additional short training runs, as plain text.
+            By default (empty) the page recommends such training runs.
     """
     rows = made.queries if queries is None else queries
     if "outlook" not in rows.columns:
