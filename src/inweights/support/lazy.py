@@ -28,8 +28,8 @@ def lazily(package: str, *own: str, renamed: Mapping[str, str] | None = None) ->
     Args:
         package: ``__name__`` of the package.
         *own: Public names that the package defines itself.
-        renamed: Current public names, by the former names that they replace. A former
-            name still works, with a ``DeprecationWarning``. ``None`` if no name was
+        renamed: Current public names, keyed by the former names that they replace. A
+            former name still works, with a ``DeprecationWarning``. ``None`` if no name was
             replaced.
 
     Example:

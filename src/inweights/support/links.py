@@ -61,7 +61,7 @@ def files_below(folder: str | Path) -> Iterator[str]:
     """Yield the relative name of every file below a folder; nothing if there is no such folder.
 
     Names have ``/`` between their parts, and are sorted within each folder. A folder
-    that cannot be read counts as empty.
+    that cannot be read is treated as empty.
 
     Args:
         folder: The folder; its subfolders are searched as well.

@@ -231,8 +231,8 @@ class Leases:
     def _expired(self, task: str, content: bytes) -> bool:
         """Return whether the beat has not changed for the duration of the lease.
 
-        A long gap between two reads restarts the time, since the store may have been
-        unavailable, so that the holder could not write a beat.
+        A long gap between two reads restarts the time: the store may have been
+        unavailable, in which case the holder could not write a beat.
         """
         now = time.monotonic()
         before, since, last = self._seen.get(task, (b"", now, now))

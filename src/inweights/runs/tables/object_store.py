@@ -112,7 +112,7 @@ class ObjectStore:
             object has different content.
 
         Raises:
-            WriteError: The bucket does not exist, the store denies access, or does not
+            WriteError: The bucket does not exist, or the store denies access or does not
                 respond for ten minutes.
         """
         try:

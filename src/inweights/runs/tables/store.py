@@ -184,9 +184,9 @@ class Store(StoredTables):
             The hold, whose :meth:`Hold.check` raises an error once the task is lost;
             ``None``, without waiting, if another process holds the task. With file
             locks, a task is free once its holder has ended. With leases, it is free
-            once this store, asked repeatedly, has seen no renewal during the duration
-            of the lease; after a pause of more than half of this duration, the store
-            begins to count again.
+            once repeated calls have seen no renewal for the duration of the lease. If
+            more than half of this duration passes between two calls, the time is
+            measured from the second call.
 
         Raises:
             FolderError: The path of the lock file contains a link.

@@ -30,8 +30,8 @@ _FIXED = (
 def check_sources(planned: Mapping[str, str], value: Any) -> None:
     """Raise an error if a file or module has changed since the work was planned.
 
-    A file that an option names and that did not exist at the time of planning does not
-    count as a change, since the work itself may have written it.
+    A file that an option names and that did not exist at the time of planning is not
+    treated as a change, since the work itself may have written it.
 
     Args:
         planned: Hashes by path, as :func:`~inweights.support.keys.sources.sources_of`

@@ -68,8 +68,8 @@ class Code(Config):
 
     Attributes:
         at: Import path, ``module:name``.
-        source: Hash (16 hexadecimal digits) of its source and of the modules that it
-            imports from its own folder; if empty, the source is not checked.
+        source: Hash (16 hexadecimal digits) of its source and of the modules that its
+            module imports from the same folder. If empty, the source is not checked.
         options: Keyword arguments that are bound to it, as by ``functools.partial``.
     """
 

@@ -53,10 +53,10 @@ def contents_of(*names: str) -> dict[str, str]:
         *names: Paths of files and folders, and names of models.
 
     Returns:
-        By name, the :func:`fingerprint` of a file or folder, or the revision of a model
-        in the local cache of the hub. Names that are neither an existing path nor a
-        model in the cache are left out, and so are names that begin with ``@``, which
-        refer to data of an installed package.
+        A dictionary that maps each name to the :func:`fingerprint` of a file or folder,
+        or to the revision of a model in the local cache of the hub. Names that are
+        neither an existing path nor a model in the cache are left out, and so are names
+        that begin with ``@``, which refer to data of an installed package.
 
     Raises:
         DataError: A file cannot be read.

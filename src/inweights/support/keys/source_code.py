@@ -56,7 +56,7 @@ def file_of(module: str) -> Path | None:
 def is_own(module: str, file: Path) -> bool:
     """Return whether a module belongs to the user, not to Python, this library or a package.
 
-    A module counts as installed if its file is in ``site-packages`` or
+    A module is treated as installed if its file is in ``site-packages`` or
     ``dist-packages``.
 
     Args:

@@ -72,9 +72,9 @@ def has_own_code(value: Any) -> bool:
     """Return whether a value contains a function or class from outside this library.
 
     Mappings, lists, tuples and ``functools.partial`` are searched. A config, a member
-    of an enumeration or a callable object counts if its class is not of this library,
-    and an instance of any dataclass counts. Built-in functions and classes, such as
-    ``len`` and ``int``, do not count.
+    of an enumeration or a callable object is treated as such code if its class is not
+    of this library. An instance of any dataclass is also treated as such code.
+    Built-in functions and classes, such as ``len`` and ``int``, are not.
 
     Args:
         value: Any value.
