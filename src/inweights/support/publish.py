@@ -22,7 +22,7 @@ def publish_file(
     Args:
         path: The file; its folder is created if needed.
         content: Bytes of the file.
-        new: If true, an existing file is an error, so that exactly one of several
+        new: If true, an existing file raises an error, so that exactly one of several
             writers succeeds. By default an existing file is replaced.
         sync: Whether the content is flushed to the disk before the file is given its
             final name. Set it to false only if readers check the content.

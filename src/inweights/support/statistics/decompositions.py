@@ -1,10 +1,10 @@
-"""Decompose matrices with a second method where NumPy's first one fails.
+"""Decompose matrices with a second method if NumPy's method fails.
 
 NumPy decomposes with LAPACK's divide and conquer, the fastest method. On some
-processors it does not converge for certain matrices, whose entries are all finite:
-for example, for the Gram matrix of a program with many equal eigenvalues. :func:`eigh`
-and :func:`svd` then use LAPACK's QR iteration. Where the first method converges, their
-results are those of NumPy, to the last bit.
+processors it does not converge for certain matrices with finite entries, such
+as the Gram matrix of a program with many equal eigenvalues. :func:`eigh` and
+:func:`svd` then use LAPACK's QR iteration. If the first method converges, their results
+equal those of NumPy to the last bit.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ def bounded_interval(
     """Return the mean of bounded values and the ends of an interval that allows for rare failures.
 
     The interval is Student's for the sample with one additional value at each bound.
-    Therefore it has a width even if all values are equal. The returned mean is the mean
-    of the sample alone.
+    Therefore its width is positive even if all values are equal. The returned mean is
+    the mean of the sample without the two additional values.
 
     Args:
         values: One number per replicate, at least one.
@@ -100,8 +100,8 @@ def median_interval(
     of ``n`` values lie below the true median is at most the probability that a fair
     coin shows fewer than ``k`` heads. ``k`` is the largest number for which the latter
     is at most ``alpha / 2`` (Conover, *Practical nonparametric statistics*, 3.2). If
-    even the smallest and the largest value miss the median more often than that, the
-    ends are infinite. This is the case for fewer than six values at 95%.
+    even the range of all values misses the median with a probability above ``alpha``,
+    the ends are infinite. At 95%, this is the case for fewer than six values.
 
     Args:
         values: One number per replicate, at least one.
@@ -145,7 +145,7 @@ def paired_interval(
     """Return the difference between two paired shares, and the ends of its interval.
 
     The difference is ``(gained - lost) / total``. The interval is Tango's score
-    interval (1998, equations 6 and 7). Unlike Student's, it has a width even if no
+    interval (1998, equations 6 and 7). Unlike Student's, its width is positive even if no
     question or every question changed, and it stays within [-1, 1]. McNemar's test uses
     the same numbers.
 
