@@ -131,6 +131,9 @@ def test_a_metric_that_is_a_number_and_two_filters(tmp_path: Path) -> None:
         DataError, match="a question has no metric 'bleu', only acc, f1"
     ):
         read_answers(tmp_path / "a", metric="bleu")
+    write_samples(tmp_path / "t", "task", [0, 1], bleu=[3, 1], metrics=["acc", "bleu"])
+    with pytest.raises(DataError, match=r"'bleu' .* must be a number, got \[3, 1\]"):
+        read_answers(tmp_path / "t", metric="bleu")
     (file,) = (tmp_path / "a").iterdir()
     row = {"doc_id": 0, "doc_hash": "h", "exact_match": 1.0, "metrics": ["exact_match"]}
     rows = [

@@ -273,6 +273,10 @@ def test_a_forecast_gets_intervals() -> None:
     assert table.drop("lower", "upper", "proved").equals(forecast.queries)
     assert table["proved"].to_list() == [None, None, "follows"]
     assert table["lower"][2] < table["margin"][2] < table["upper"][2]
+    with pytest.raises(ConfigError, match="no query 9; indices are from 0 to 2"):
+        forecast.with_intervals(queries=[1, 9])
+    with pytest.raises(ConfigError, match="no query -1"):
+        forecast.with_intervals(queries=[-1])
 
 
 def test_of_what_nobody_told_the_interval_is_that_of_the_output_that_leads(

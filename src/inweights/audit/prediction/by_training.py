@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -33,9 +32,6 @@ from inweights.training import learners
 from inweights.training.curriculum import Curriculum
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import World
-
-if TYPE_CHECKING:
-    pass
 
 #: Learning rate of Emb-MLP per fact, as the loss is a mean over facts; and its maximum.
 RATE = 0.05

@@ -186,9 +186,10 @@ def _of_lm_eval(file: Path, metric: str) -> Iterator[tuple[str, str, str, float]
 
 
 def _metric_of(sample: dict[str, Any], wanted: str, file: Path) -> str:
-    there = sample.get("metrics") or [name for name in _METRICS if name in sample]
-    names = [wanted] if wanted else [name for name in _METRICS if name in there]
-    if not names or not isinstance(sample.get(names[0]), int | float):
+    """Return the name of the metric of a question: ``wanted``, or the first known metric."""
+    available = sample.get("metrics") or [name for name in _METRICS if name in sample]
+    names = [wanted] if wanted else [name for name in _METRICS if name in available]
+    if not names or names[0] not in sample:
         expected = (
             f"no metric '{wanted}'"
             if wanted
@@ -196,7 +197,13 @@ def _metric_of(sample: dict[str, Any], wanted: str, file: Path) -> str:
         )
         raise DataError(
             f"{file}: a question has {expected}, only "
-            f"{', '.join(there) or 'other data, so lm-eval did not write the file'}"
+            f"{', '.join(available) or 'other data, so lm-eval did not write the file'}"
+        )
+    value = sample[names[0]]
+    if not isinstance(value, int | float):
+        raise DataError(
+            f"{file}: the metric '{names[0]}' of a question must be a number, got "
+            f"{value!r}; choose another metric, such as acc"
         )
     return names[0]
 

@@ -242,8 +242,8 @@ class Prediction:
             the interval does not decide).
 
         Raises:
-            ConfigError: The prediction uses the soft program, or ``accuracy`` is not
-                above 0.
+            ConfigError: The prediction uses the soft program, ``accuracy`` is not above
+                0, or there is no query with one of the indices in ``queries``.
             SolverError: A solution had to be refined, and no matrix was found within
                 the limits.
 
@@ -259,21 +259,23 @@ class Prediction:
                 "uses the soft program; predict without decay, from facts that are "
                 "compatible with each other"
             )
+        known = self.queries["query"].to_list()
+        wanted = known if queries is None else list(queries)
+        if unknown := sorted(set(wanted) - set(known)):
+            raise ConfigError(
+                f"there is no query {unknown[0]}; indices are from {min(known)} to {max(known)}"
+            )
         late = None if seconds is None else time.perf_counter() + seconds
         tables: list[pl.DataFrame] = []
         for part, solution in enumerate(self.parts):
             if tables and not in_time(late):
                 break
             own = self.queries.filter(pl.col("part") == part)["query"].to_numpy()
-            asked = (
-                range(len(own))
-                if queries is None
-                else np.flatnonzero(np.isin(own, queries))
-            )
+            requested = np.flatnonzero(np.isin(own, wanted))
             left = None if late is None else max(0.0, late - time.perf_counter())
             bounds = margin_bounds(
                 solution,  # type: ignore[arg-type]
-                queries=list(map(int, asked)),
+                queries=list(map(int, requested)),
                 accuracy=accuracy,
                 tie=tie,
                 seconds=left,
@@ -286,11 +288,7 @@ class Prediction:
             pl.concat(tables), on="query", how="left", maintain_order="left"
         )
         # What there was no time for is open.
-        left_open = pl.col("proved").is_null() & (
-            pl.lit(value=True)
-            if queries is None
-            else pl.col("query").is_in(list(queries))
-        )
+        left_open = pl.col("proved").is_null() & pl.col("query").is_in(wanted)
         nothing = {"lower": -np.inf, "upper": np.inf, "proved": "open"}
         filled = [
             pl.when(left_open).then(pl.lit(value)).otherwise(column).alias(column)
