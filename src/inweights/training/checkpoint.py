@@ -278,7 +278,7 @@ class Checkpoint(StateFile[ReplicaState]):
             a function that is called after each write.
 
     Raises:
-        DataError: An option has a different name.
+        DataError: ``options`` contains a name other than these three.
 
     Example:
         >>> import tempfile

@@ -1,6 +1,6 @@
 """The training loop, :func:`train`, which trains every replica of a model through all phases.
 
-The function reads from top to bottom. ``setup.py`` checks the arguments,
+The parts of the function are in other modules: ``setup.py`` checks the arguments,
 ``phase_update.py`` makes one update, ``records.py`` records losses and measurements,
 and ``checkpoint.py`` stores the state. Shapes: ``R`` replicas, ``P`` parameters of one
 replica.
@@ -43,9 +43,9 @@ class Result:
             ``step`` that counts updates as in ``losses``. During a phase, rows of
             replicas that have stopped are left out; at the end of the phase, all
             replicas are measured.
-        stopped: For each replica, the step of the last phase at which it met the stop
-            rule or its recorded loss was infinite or NaN; -1 if it was trained to the
-            end of the phase.
+        stopped: For each replica, the step, counted within the last phase, at which it
+            met the stop rule or its recorded loss was infinite or NaN; -1 if it was
+            trained to the end of the phase.
     """
 
     losses: pl.DataFrame

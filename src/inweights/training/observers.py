@@ -37,12 +37,12 @@ class Step:
             runs.
         losses: Loss of each replica before the update, ``[R]``, on the model's device;
             empty in a sweep.
-        gradients: Gradient of each parameter, ``[R, ...]``, by the parameter's name.
-            They are views of memory that the next step overwrites; copy them to use
-            them later. Empty in a sweep or fine-tuning.
-        parameters: Each parameter after the update, ``[R, ...]``, by the parameter's
-            name. They are views of memory that the next step overwrites, too. Empty in
-            a sweep or fine-tuning.
+        gradients: Dictionary that maps the name of each parameter to its gradient,
+            ``[R, ...]``. The gradients are views of memory that the next step
+            overwrites; copy them to use them later. Empty in a sweep or fine-tuning.
+        parameters: Dictionary that maps the name of each parameter to its value after
+            the update, ``[R, ...]``. The values are also views of memory that the next
+            step overwrites. Empty in a sweep or fine-tuning.
         numbers: Mapping from the names of further numbers to their values, such as the
             learning rate of a fine-tuning.
         total: Total number of updates of a sweep or fine-tuning; 0 in

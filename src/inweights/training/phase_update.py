@@ -207,7 +207,7 @@ class PhaseUpdate:
         return compute
 
     def _worth_recording(self) -> bool:
-        """Return whether recording a step saves time: the phase has many short steps."""
+        """Return whether recording a step saves time, because the phase has many short steps."""
         values = self._setup.parameters.values
         if values.device.type != "cpu" or self._setup.dropout.active:
             return False

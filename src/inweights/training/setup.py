@@ -248,7 +248,7 @@ def _one_for_each_replica(
 
 
 def _obstacle_to_sharing(phases: Sequence[Phase], dropout: DropoutMasks) -> str:
-    """Return why steps can be neither divided among processes nor captured, or ""."""
+    """Return why steps can be neither divided among processes nor captured; "" if they can."""
     why = "so that steps can be neither divided among processes nor captured as a CUDA graph"
     drawn = ""
     if dropout.active:

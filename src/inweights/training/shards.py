@@ -43,7 +43,7 @@ class Shards:
     """
 
     def __init__(self) -> None:
-        """Read rank and number of the processes from ``torch.distributed``.
+        """Read the rank of this process and the number of processes from ``torch.distributed``.
 
         Raises:
             ValueError: The process group is not initialised.
@@ -177,10 +177,9 @@ class Shards:
                 (rank 0); ``None`` to store nothing.
 
         Returns:
-            An object with the methods ``due``, ``write`` and ``read`` of a checkpoint,
-            of which ``due`` and ``read`` have to be called by all ranks together.
-            ``read`` requires its argument ``device``, and returns empty tables on all
-            ranks but the first.
+            An object with the methods ``due``, ``write`` and ``read`` of a checkpoint.
+            All ranks must call ``due`` and ``read`` together. ``read`` requires its
+            argument ``device``, and returns empty tables on all ranks but the first.
         """
         return _SharedCheckpoint(self, checkpoint)  # type: ignore[return-value]  # has the same methods
 

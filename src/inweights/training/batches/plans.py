@@ -43,7 +43,7 @@ class _Draw:
 
 
 class Batches:
-    """The batches of one phase of training, by step.
+    """The batches of one phase of training, one for each step.
 
     Args:
         model: The model that is trained. Its candidates (the tokens with a logit) and
@@ -76,7 +76,7 @@ class Batches:
         """Find the facts of a phase; :class:`Batches` lists the arguments and errors.
 
         There is one world, or one per replica; ``seeds`` are the replicas' root seeds,
-        and ``index`` is that of the phase in its curriculum.
+        and ``index`` is the index of the phase in its curriculum.
         """
         self._model = model
         self._phase = phase
@@ -120,8 +120,9 @@ class Batches:
             step: The step, counted from 0 within the phase.
 
         Raises:
-            ConfigError: The phase has random offsets, and the model has no position
-                embeddings, or fewer than the longest sequence has tokens.
+            ConfigError: The phase has random offsets, but the model has no position
+                embeddings, or the longest sequence has more tokens than the model has
+                positions.
         """
         batch = self._static
         if batch is None:

@@ -169,7 +169,7 @@ def _pooled(
     if len(sizes) > 1:
         listed = " and ".join(map(str, sorted(sizes)))
         raise DataError(
-            f"phase '{phase.name}': with pooled, all replicas must have the same number of "
+            f"phase '{phase.name}': if 'pooled' is true, all replicas must have the same number of "
             f"distinct inputs of a shape, got {listed}; train them separately"
         )
     if sizes == {worlds.shape[1]}:

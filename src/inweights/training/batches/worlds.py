@@ -46,8 +46,8 @@ class ShapeGroup:
 def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
     """Check that worlds fit a model; return one world if all are equal, otherwise one per replica.
 
-    Worlds are equal if they have the same facts and queries; the first one is then
-    returned.
+    Worlds are equal if they have the same facts and queries. If all worlds are equal,
+    the first one is returned.
 
     Args:
         worlds: One world, or a sequence of one world or of one world per replica.
@@ -89,9 +89,9 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
     for other in given[1:]:
         if not _same_form(other, first):
             raise DataError(
-                "the worlds of all replicas must have the same number of tokens, and "
-                "statements of the same lengths and roles, of which the same ones are "
-                "out of distribution; train worlds that differ in these properties separately"
+                "the worlds of all replicas must have the same number of tokens, and their "
+                "statements must have the same lengths and roles, and must agree in which "
+                "of them are out of distribution; train other worlds separately"
             )
     return given
 

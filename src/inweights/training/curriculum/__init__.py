@@ -1,9 +1,10 @@
-"""Curricula: settings of which facts are trained on, in which order and how, without torch.
+"""Curricula: settings that determine which facts are trained on, in which order and how.
 
 A :class:`Curriculum` is a list of :class:`Phase` objects, each with its facts, loss,
 optimizer and :class:`Stop` rule, and optionally an :class:`Edit` of stored facts that
-precedes it. :func:`inweights.train` runs a curriculum. Each class raises a
-``ConfigError`` for values that are out of range or contradict each other.
+precedes it. :func:`inweights.train` runs a curriculum. The settings do not import
+torch. Each class raises a ``ConfigError`` for values that are out of range or
+contradict each other.
 """
 
 from inweights.training.curriculum.optimizer import (

@@ -29,9 +29,9 @@ class Optimizer(Config):
             optimizer: a ``torch.optim`` class, or a function that returns optimizers.
             The class or function is called with pairs of name and parameter, ``lr``,
             ``weight_decay`` if that is set, and the arguments bound by
-            ``functools.partial``. If a class updates each number only from the number's
-            own gradients, one instance updates all replicas as one matrix; any other
-            optimizer is created once per replica.
+            ``functools.partial``. If a class updates each parameter entry only from the
+            entry's own gradients, one instance updates all replicas as one matrix; any
+            other optimizer is created once per replica.
         rate: Peak learning rate, above 0; the :class:`Schedule` multiplies it by a
             factor.
         weight_decay: Coefficient of the weight decay. By default .01 for ``adamw`` and

@@ -86,11 +86,12 @@ class Phase(Config):
             ``torch.autocast``: parameters, their gradients and the optimizer stay in
             fp32; each matrix product of the forward and backward pass rounds its inputs
             and outputs to bfloat16 (and sums in fp32); norms, the residual stream and
-            the loss are computed in fp32. ``bf16-emulated`` does the same rounding
-            around products in fp32 (:mod:`inweights.training.steps.losses.rounding`),
-            except inside attention. With it, the results of a run are bitwise identical
-            whether the run is trained alone or together with others, which kernels for
-            bfloat16 on a CPU do not guarantee.
+            the loss are computed in fp32. ``bf16-emulated`` computes products in fp32,
+            and rounds their inputs and results to bfloat16
+            (:mod:`inweights.training.steps.losses.rounding`); products inside attention
+            are not rounded. With it, the results of a run are bitwise identical whether
+            the run is trained alone or together with others, which kernels for bfloat16
+            on a CPU do not guarantee.
         stop: Rule by which a replica is frozen before the phase ends; by default there
             is no such rule.
         edit: Change of the weights before the first step that gives stored facts new
@@ -172,8 +173,8 @@ class Phase(Config):
             )
         if not self.moves or not set(self.moves) - set(self.freezes):
             raise ConfigError(
-                f"phase '{self.name}' trains no parameter: 'moves' has no pattern that is not in "
-                "'freezes'; remove one from 'freezes', or add another to 'moves'"
+                f"phase '{self.name}' trains no parameter, since all patterns in 'moves' are also "
+                "in 'freezes'; remove one from 'freezes', or add another to 'moves'"
             )
         for role, weight in self.roles.items():
             if not (weight > 0 and math.isfinite(weight)):
@@ -214,7 +215,7 @@ class Phase(Config):
         """Names of the settings that run a user's code on tensors at every step, joined by "and".
 
         The names are ``loss``, ``penalty``, ``optimizer`` and ``observers``. A user's
-        schedule does not count. The text is empty if there is no such code.
+        schedule is not included. The text is empty if there is no such code.
         """
         found = {
             "loss": isinstance(self.loss, Code),

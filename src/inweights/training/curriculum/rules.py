@@ -76,6 +76,7 @@ class Edit(Config):
 
     Attributes:
         role: Role of the facts that are edited: ``first_hop``, ``second_hop``,
+            ``attribution``, ``similarity`` or ``edge``.
         method: ``rank-one`` changes the output matrix of one MLP of a GPT such that
             other facts are disturbed as little as possible, judged by the second moment
             of the keys (ROME, Meng et al. 2022). ``training`` trains all parameters on

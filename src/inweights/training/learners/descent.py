@@ -178,8 +178,8 @@ class Descent(Config, tag_field="kind", tag="descent"):
             world: A graph: a world whose facts are edges.
             model: Config of the Node2Vec.
             seed: Root seed of the initial vectors.
-            every: Number of steps between two measurements, of which the first is at
-                step 0; 0 measures only at the end.
+            every: Number of steps between two measurements, which begin at step 0. If
+                ``every`` is 0, the model is measured only at the end.
             options: Options of the probe.
 
         Returns:
@@ -232,7 +232,7 @@ def _is_tied(model: Any) -> bool:
 
 
 def _adjacency(world: World, *, sparse: bool) -> Any:
-    """Return the adjacency matrix of a graph; if ``sparse``, a large one as a sparse array.
+    """Return the adjacency matrix of a graph; if ``sparse``, large graphs get a sparse array.
 
     With a sparse array, results are computed in blocks and in single precision, so that
     they differ by rounding from those with a dense matrix. Therefore small graphs

@@ -1,9 +1,7 @@
 """Learners that do not train: :class:`Optimum` and :class:`Fixed`.
 
 An :class:`Optimum` solves a convex program, and a :class:`Fixed` learner changes
-nothing.
-
-Like other learners, both are configs with a method ``learn``.
+nothing. Like other learners, both are configs with a method ``learn``.
 """
 
 from __future__ import annotations

@@ -231,6 +231,6 @@ def _statements(
 def _table(
     prompts: Int[np.ndarray, "m 2"], answers: Int[np.ndarray, " m"]
 ) -> dict[Any, int]:
-    """Return the answer to each prompt, by prompt."""
+    """Return a dictionary that maps each prompt to its answer."""
     keys = list(map(tuple, prompts.tolist()))
     return dict(zip(keys, answers.tolist(), strict=True))

@@ -256,7 +256,7 @@ def keys_of(
 def _found_by_descent(
     model: GPT, prompts: Int[Tensor, "R E T"], new: Int[Tensor, "R E"], edit: Edit
 ) -> Float[Tensor, "R E D"]:
-    """Return the vectors that the MLP must add at the last tokens for the new answers."""
+    """Return the vectors that the MLP must add at the last tokens to give the new answers."""
     shape = (*new.shape, model.config.width)
     added = torch.zeros(shape, device=new.device, requires_grad=True)
     last = torch.tensor([prompts.shape[-1] - 1], device=new.device)

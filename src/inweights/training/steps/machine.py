@@ -64,7 +64,7 @@ def flushed_denormals() -> Iterator[None]:
 def _set_other_threads() -> bool:
     """Copy this thread's floating-point settings to torch's other threads, if possible.
 
-    Whether the settings were copied is returned.
+    Return whether the settings were copied.
 
     GNU's OpenMP can run a C function in every thread of its pool. Here this function is
     ``fesetenv`` of the C library.

@@ -7,16 +7,16 @@ trained models with them.
 
 The paper proves the signs of the margins (Identity Bridge, Theorems 1 and 2) under
 assumptions on the optimum. The optimum itself has a closed form, which is our own. With
-identity facts, it depends on one number ``b`` between 1 and 2, the root of a monotone
-equation. ``docs/theory.md`` has the proofs.
+identity facts, the optimum depends on one number ``b`` between 1 and 2, the root of a
+monotone equation. ``docs/theory.md`` has the proofs.
 
 Shapes: ``n`` entities of each kind (the paper's ``N``), ``M`` prompts (``2n``, with
 identity ``3n``), ``P`` inputs (``2n + 2``), ``K`` outputs (``2n``).
 
-Kinds of constraints are named by prompt and competing output, such as ``"first hop,
-other bridge"`` (prompt ``(a_i, r1)``, right answer ``b_i``, wrong output ``b_j``).
-*Own* means that the output has the prompt's index, *other* that it has a different
-index; a star marks constraints that the paper leaves out.
+The name of a kind of constraint states the prompt and the competing output: ``"first
+hop, other bridge"`` has the prompt ``(a_i, r1)``, the right answer ``b_i`` and the
+wrong output ``b_j``. *Own* means that the output has the prompt's index, *other* that
+it has a different index; a star marks constraints that the paper leaves out.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class ClosedForm:
         n: Number of subjects, of bridges and of objects (the paper's ``N``).
         identity: Whether the identity facts ``(b_i) → b_i`` are trained.
         parameters: The optimum in the symmetric form of equation (3).
-        multipliers: Lagrange multiplier of one constraint of each kind, by the name of
-            the kind. Kinds with a positive multiplier are tight at every optimum; kinds
-            that are missing have the multiplier 0.
+        multipliers: Dictionary that maps the name of each kind of constraint to the
+            Lagrange multiplier of one constraint. Kinds with a positive multiplier are
+            tight at every optimum; kinds that are missing have the multiplier 0.
 
     Example:
         >>> known = closed_form(3)
@@ -69,7 +69,7 @@ class ClosedForm:
 
     @cached_property
     def totals(self) -> dict[str, float]:
-        """Sum of the multipliers over all constraints of each kind, by the name of the kind.
+        """Dictionary that maps each kind of constraint to the sum of its constraints' multipliers.
 
         These are the multipliers of the program in twelve parameters, in which a kind
         is one constraint.
@@ -89,7 +89,7 @@ class ClosedForm:
 
     @property
     def gap(self) -> float:
-        """Relative duality gap of this optimum, ``1 - bound / norm``: only rounding error."""
+        """Relative duality gap of this optimum, ``1 - bound / norm``. It is only rounding error."""
         return float(1.0 - self.bound / self.norm)
 
     @cached_property
@@ -160,8 +160,8 @@ class ClosedForm:
         Returns:
             Multipliers ``[M, K]`` (``M`` prompts, ``K`` outputs). The entry in row
             ``m`` and column ``k`` is the multiplier of the constraint that the logit of
-            the right answer to prompt ``m`` exceeds the logit of output ``k`` by 1. It
-            is 0 at the right answer itself.
+            the right answer to prompt ``m`` exceeds the logit of output ``k`` by at
+            least 1. It is 0 at the right answer itself.
         """
         n = self.n
         multipliers = np.zeros((len(self.answers()), 2 * n))
@@ -180,8 +180,8 @@ class ClosedForm:
 
         Returns:
             A matrix ``[M, K]`` (``M`` prompts, ``K`` outputs): minus the Lagrange
-            multipliers that :meth:`prices` returns, and in the column of each right
-            answer the sum of its row's multipliers, so that rows sum to 0.
+            multipliers that :meth:`prices` returns. The column of each right answer has
+            the sum of its row's multipliers, so that the row sums to 0.
         """
         multipliers = self.prices()
         dual = -multipliers

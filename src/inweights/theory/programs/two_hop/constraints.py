@@ -1,6 +1,6 @@
 """The kinds of constraints of program (2) for the two-hop world, in the twelve parameters of (3).
 
-:data:`CONSTRAINTS` contains their coefficients, :func:`constraints` returns their
+:data:`CONSTRAINTS` contains their coefficients, and :func:`constraints` returns their
 names.
 """
 
@@ -35,9 +35,10 @@ def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]
             star.
 
     Returns:
-        Names such as ``first hop, other bridge``: the prompt, and the output whose
-        logit the right answer's logit has to exceed by 1. *Own* means that this output
-        has the index of the prompt, and *other* that it has a different index.
+        Names such as ``first hop, other bridge``. A name states the prompt, and the
+        output whose logit must be at least 1 below the logit of the right answer. *Own*
+        means that this output has the index of the prompt, and *other* that it has a
+        different index.
 
     Example:
         >>> constraints(identity=False, complete=False)[:2]

@@ -4,7 +4,8 @@
 :func:`~.symmetric_solver.solve_symmetric` needs it. The dual program is ``max Σ λ_k
 s.t. ‖Σ_k λ_k K_kj‖_op ≤ 1, λ ≥ 0``, with one variable per constraint. Newton's method
 follows the central path of the dual. Each point of the path gives a strictly feasible
-primal point, so that both bounds are exact at every step. Shapes: ``C`` constraints.
+primal point, so that every step gives a valid upper and a valid lower bound on the
+smallest value. Shapes: ``C`` constraints.
 """
 
 from __future__ import annotations
@@ -190,7 +191,7 @@ def _primal_point(
     barrier: float,
     steps: int,
 ) -> SmallSolution:
-    """Return the feasible primal point that corresponds to a point of the path, and both bounds."""
+    """Return the feasible primal point for a point of the path, its value, and the lower bound."""
     matrices: list[Reals] = []
     margins = np.zeros(len(multipliers))
     for k, e, b in zip(coefficients, bases, blocks, strict=True):

@@ -12,8 +12,8 @@ the identity, ``E`` all ones, ``n × n``::
     Wᵀ = [ a1 I + a2 E   b1 I + b2 E   e 1   f 1 ]   bridges
          [ c1 I + c2 E   d1 I + d2 E   g 1   h 1 ]   objects
 
-A change of basis splits it into ``n - 1`` equal blocks and one of the means, so that
-(Lemma 2)::
+A change of basis splits this matrix into ``n - 1`` equal blocks and one block of the
+means, so that (Lemma 2)::
 
     ‖W‖_* = (n-1) ‖[[a1, b1], [c1, d1]]‖_*
             + ‖[[A, B, √n e, √n f], [C, D, √n g, √n h]]‖_*
@@ -104,7 +104,7 @@ class Parameters:
 
         Args:
             line: Token of the row: ``a`` (the first subject), ``b`` (the first bridge),
-                ``r1`` or ``r2``, which is not checked.
+                ``r1`` or ``r2``. The value is not checked.
             n: Number of entities of each kind.
 
         Returns:
@@ -128,7 +128,7 @@ class Parameters:
 
         Args:
             prompt: Tokens separated by spaces: ``a`` (the first subject), ``b`` (the
-                first bridge), ``r1`` and ``r2``, which are not checked.
+                first bridge), ``r1`` and ``r2``. They are not checked.
             right: The right answer: ``b`` (the first bridge); any other text means
                 ``c`` (the first object).
             n: Number of entities of each kind.
@@ -243,7 +243,7 @@ class Parameters:
         return min(self.c1, own - bridge)
 
     def swapped(self) -> Parameters:
-        """Return new parameters with both hops exchanged, by ``τ`` of Identity Bridge's Lemma 4.
+        """Return new parameters with the two hops exchanged, by ``τ`` of Identity Bridge's Lemma 4.
 
         Bridges and objects are exchanged as well.
 
@@ -268,7 +268,7 @@ class Parameters:
         )
 
     def mean(self, other: Parameters) -> Parameters:
-        """Return new parameters: the means of these and other parameters, one by one.
+        """Return new parameters, each the mean of this object's parameter and that of ``other``.
 
         Args:
             other: The other parameters of a matrix ``W``.

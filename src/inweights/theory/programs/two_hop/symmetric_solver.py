@@ -1,4 +1,4 @@
-"""Solve program (2) of Identity Bridge in its twelve parameters: closed form or central path.
+"""Solve program (2) of Identity Bridge in twelve parameters: in closed form or on a central path.
 
 :func:`solve_symmetric` returns a :class:`SymmetricSolution` in milliseconds for any
 ``n``. The whole program has a closed form (:mod:`~.closed_form`). The paper's reduced
@@ -29,8 +29,8 @@ class SymmetricSolution:
         parameters: The optimum, feasible up to rounding.
         optimum: Its nuclear norm.
         gap: Certified relative duality gap.
-        multipliers: ``λ`` by the name of the constraint, summed over all constraints of
-            a kind.
+        multipliers: Dictionary that maps the name of a kind of constraint to the sum of
+            the multipliers ``λ`` of its constraints.
         kkt: Largest violation of the optimality conditions: the violation of a margin,
             in logits; the product of a multiplier and its slack, divided by the
             optimum; or, for the closed form, the excess of the dual's operator norm
@@ -78,12 +78,13 @@ def solve_symmetric(
         n: Number of entities of each kind, at least 2.
         identity: Whether the identity facts ``(b_i) → b_i`` are trained, as by default.
         complete: Whether all constraints of (2) are imposed, or only those that the
-            paper states in (4), (5), (35) and (37). These leave out the margin over the
-            *other* wrong objects of a first hop or an identity, and over other bridges
-            of a second hop
+            paper states in (4), (5), (35) and (37). The paper's constraints leave out
+            the margin over the *other* wrong objects of a first hop or an identity, and
+            over other bridges of a second hop
             (:data:`~inweights.theory.programs.two_hop.constraints.CONSTRAINTS`, with a
-            star). With ``complete=False, zero_sum=True``, this is problem (8), which is
-            also (11), if the identity facts are trained, and otherwise problem (36).
+            star). With ``complete=False, zero_sum=True``, the program is the paper's
+            problem (8), which is the same as (11), if the identity facts are trained,
+            and otherwise problem (36).
         zero_sum: Whether Assumption 2 is imposed: the logits of every row of ``W`` sum
             to 0.
         tilt: A small linear term ``⟨tilt, parameters⟩ · (n-1)`` in the objective, which

@@ -46,7 +46,7 @@ class UserLoss:
     """
 
     def __init__(self, model: Model, phase: Phase, state: ReplicaState) -> None:
-        """Store what the user's loss function or penalty needs; neither is called yet.
+        """Store the arguments of the user's loss function or penalty; neither is called yet.
 
         Args:
             model: The model, with ``R`` replicas.

@@ -259,7 +259,7 @@ def load_state(
     flat: FlatParameters,
     state: dict[str, Float[Tensor, "R P"] | Float[Tensor, ""]],
 ) -> None:
-    """Load a state that :func:`state_of` returned, whatever the grouping of parameters.
+    """Load a state that :func:`state_of` returned; parameters may be grouped differently.
 
     Args:
         optimizer: An optimizer from :func:`build_optimizer`.

@@ -223,7 +223,7 @@ def _built(
 
 
 def _bare(make: Any) -> Any:
-    """Return the function that a ``functools.partial`` wraps; any other value unchanged."""
+    """Return the function that a ``functools.partial`` wraps; return other values unchanged."""
     return make.func if isinstance(make, partial) else make
 
 
@@ -264,7 +264,7 @@ def _is_elementwise(code: Code, one: Optimizer) -> bool:
     if not torch.equal(random_state, torch.get_rng_state()):
         raise ConfigError(
             f"{kind.__name__} draws random numbers, so its runs could not be "
-            "reproduced; Optimizer(noise=...) adds noise to gradients"
+            "reproduced; to add noise to gradients, use Optimizer(noise=...)"
         )
     return torch.equal(whole, transposed) and torch.equal(whole[0], row)
 

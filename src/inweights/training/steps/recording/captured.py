@@ -1,8 +1,8 @@
 """Capture a training step as a CUDA graph and replay it, so that all kernels launch together.
 
 By default the loop wraps its update in a :class:`CapturedUpdate` if :func:`can_capture`
-returns true. Otherwise a step of a small model on a GPU takes as long as launching its
-kernels one by one.
+returns true. Without a graph, a step of a small model on a GPU takes as long as
+launching its kernels one by one.
 """
 
 from __future__ import annotations

@@ -131,7 +131,8 @@ def pack_buffers(buffers: dict[int, tuple[int, int, int]]) -> dict[int, int]:
             index of the last call that uses it, and the buffer's size in bytes.
 
     Returns:
-        Offset of the first byte of each buffer in a common block, by the same keys.
+        Dictionary that maps each key to the offset of the first byte of its buffer in a
+        common block.
     """
     placed: list[tuple[int, int, int, int]] = []  # start, end, first, last
     starts: dict[int, int] = {}

@@ -37,10 +37,10 @@ class RecordedLosses:
     """Losses and gradients of a phase, computed with kernels recorded at its third step.
 
     An instance is called with a batch, and returns the loss of each replica, ``[R]``. A
-    kernel is one call of an operator of PyTorch (not a CUDA graph). At the recording
-    and in the next step, both the kernels and the function run. If their results differ
-    in any bit, the kernels are not used any more, since the model's arithmetic may
-    depend on more than parameters and batch, such as on the number of its calls. A
+    kernel is one call of an operator of PyTorch (not a CUDA graph). At the recorded
+    step and at the next one, both the kernels and the function run. If their results
+    differ in any bit, the kernels are not used any more, since the model's arithmetic
+    may depend on more than parameters and batch, such as on the number of its calls. A
     batch whose shapes differ from the recorded ones is computed with the function.
 
     Args:

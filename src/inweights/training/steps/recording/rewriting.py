@@ -39,8 +39,8 @@ def copies_at_once(calls: Sequence[Call]) -> list[Call]:
         calls: A recording whose last ``_foreach_copy_`` copies all gradients.
 
     Returns:
-        The calls, with one copy after the computation of each gradient in place of that
-        call; without such a call, the same calls.
+        The calls, in which this ``_foreach_copy_`` is replaced by one copy after the
+        computation of each gradient. If there is no such call, the calls are unchanged.
     """
     ends = [at for at, call in enumerate(calls) if call.name == "_foreach_copy_"]
     if not ends:
@@ -146,13 +146,11 @@ def _is_large_product(call: Call) -> bool:
 
 
 def transposed_products(calls: Sequence[Call], result: Tensor) -> list[Call]:
-    """Compute products that are only read transposed in the transposed layout.
+    """Compute each product in transposed layout if it is only read transposed.
 
-    This makes reading faster.
-
-    ``(A B)ᵀ = Bᵀ Aᵀ`` sums the same products. Whether the order of summation is the
-    same depends on the shapes and on the linear algebra library. Therefore equality is
-    tested with random numbers.
+    Reading the product is then faster. ``(A B)ᵀ = Bᵀ Aᵀ`` sums the same products.
+    Whether the order of summation is the same depends on the shapes and on the linear
+    algebra library. Therefore equality is tested with random numbers.
 
     Args:
         calls: The calls that are needed.
