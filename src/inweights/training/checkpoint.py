@@ -278,7 +278,7 @@ class Checkpoint(StateFile[ReplicaState]):
             a function that is called after each write.
 
     Raises:
-        DataError: ``options`` contains a name other than these three.
+        DataError: An option has a name other than these three.
 
     Example:
         >>> import tempfile

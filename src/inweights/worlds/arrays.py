@@ -55,7 +55,7 @@ def as_matrix(rows: Any, what: str) -> Ids:
 
     Raises:
         DataError: The rows differ in length, ``rows`` does not have two dimensions (an
-            empty list does not), or an entry is not an integer.
+            empty list has only one), or an entry is not an integer.
 
     Example:
         >>> as_matrix([[0.5]], "prompts")

@@ -146,10 +146,10 @@ class Altered(Config, tag_field="kind", tag="altered"):
 
     @property
     def contents(self) -> Mapping[str, str]:
-        """Hashes of the files that the other world reads, as a dictionary by path.
+        """Dictionary that maps the path of each file that the other world reads to its hash.
 
-        They become part of a run's key. The dictionary is empty if that world reads no
-        files, or if :attr:`of` is ``None``.
+        The hashes become part of a run's key. The dictionary is empty if that world
+        reads no files, or if :attr:`of` is ``None``.
 
         Raises:
             DataError: A file cannot be read.

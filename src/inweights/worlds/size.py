@@ -49,7 +49,8 @@ def check_counts(kind: str, config: msgspec.Struct, **least: int) -> None:
     Args:
         kind: Name of the kind of world, for messages.
         config: Config of the world.
-        least: For each field to check, its name and its smallest valid value.
+        least: Smallest valid value of each field to check, as a keyword argument with
+            the name of the field.
 
     Raises:
         ConfigError: A count is below its minimum, or above 10**12.
@@ -64,7 +65,7 @@ def check_fraction(kind: str, name: str, value: float) -> None:
     Args:
         kind: Name of the kind of world, for messages.
         name: Name of the setting.
-        value: Value of the setting; a Boolean counts as 0 or 1.
+        value: Value of the setting; a Boolean is read as 0 or 1.
 
     Raises:
         ConfigError: The value is below 0, above 1, or not a number (NaN).

@@ -27,8 +27,8 @@ class Statement(NamedTuple):
     Attributes:
         role: Name of the role.
         prompt: Token ids of the prompt.
-        answer: Token ids of the answer; for a query with several right answers, of the
-            first one.
+        answer: Token ids of the answer; for a query with several right answers, those
+            of the first answer.
     """
 
     role: str

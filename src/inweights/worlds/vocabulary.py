@@ -83,7 +83,7 @@ class Vocabulary:
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """Names of the tokens in each group, as a dictionary by the name of the group."""
+        """Dictionary that maps the name of each group to the names of its tokens."""
         return {group: self.names[a:b] for group, (a, b) in self._spans.items()}
 
     def id(self, name: str) -> int:

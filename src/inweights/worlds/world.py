@@ -136,8 +136,8 @@ class World:
                 fields become the settings.
             seed: Root seed. It is only recorded; this method draws nothing.
             vocabulary: All tokens.
-            facts: Statements; or, by the name of the role, pairs of prompts ``[m, T]``
-                and answers ``[m, A]`` as token ids.
+            facts: Statements; or a dictionary that maps the name of a role to a pair of
+                prompts ``[m, T]`` and answers ``[m, A]``, as token ids.
             queries: Queries, in one of the forms that ``facts`` can have.
             why: Explanation of why the queries are out of distribution.
             out_of_distribution: Whether each query is out of distribution: one value

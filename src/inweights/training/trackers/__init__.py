@@ -221,9 +221,10 @@ def points(
             single point whose step is ``None``.
 
     Yields:
-        Each step in the order of the table, and its values by curve. If several rows
-        belong to the same point of a curve, the last one is used. Null values are left
-        out. If the table has more than ``MAX_CURVES`` (200) curves, nothing is yielded.
+        Pairs of a step and a dictionary that maps the name of each curve to its value
+        at this step, in the order of the table. If several rows belong to the same
+        point of a curve, the last one is used. Null values are left out. If the table
+        has more than ``MAX_CURVES`` (200) curves, nothing is yielded.
 
     Example:
         >>> table = pl.DataFrame({"replica": [0, 1], "step": [5, 5], "loss": [0.5, 0.25]})

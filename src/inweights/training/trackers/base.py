@@ -85,7 +85,7 @@ def plain_name(name: str) -> str:
 
 
 def flat_settings(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Return nested settings by dotted paths, such as ``learner.phases.0.steps``.
+    """Return nested settings as a flat dictionary with keys such as ``learner.phases.0.steps``.
 
     The path of an item in a list of mappings contains its index. Any other list is a
     value. Empty mappings are left out.

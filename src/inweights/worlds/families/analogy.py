@@ -38,8 +38,8 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
         n: Number of tuples, at least 2.
         categories: Number of labels ``c``, and of labels ``d``, for each relation, from
             1 to ``n``; by default ``n``. If it is below ``n``, tuples that share a
-            label ``c`` also share a label ``d``, as no conclusion would follow
-            otherwise.
+            label ``c`` also share a label ``d``, since otherwise no conclusion would
+            follow.
         similarity_relations: Number of relations ``r1``, at least 1: properties that
             ``a`` and ``b`` share.
         attribution_relations: Number of relations ``r2``, at least 1: properties that
@@ -142,8 +142,8 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
 
     Attributes:
         n: Number of chains, at least 2.
-        identity: Whether all identities are facts, or the fraction (0 to 1) of the
-            bridges, drawn with the seed, that have one.
+        identity: Whether all identities are facts. Alternatively the fraction (0 to 1)
+            of the bridges that have an identity; these bridges are drawn with the seed.
         own_relation: Whether identities have a relation of their own, ``(b, r0) → b``.
         maps: How chains are formed: ``ordered`` (chain ``i`` is ``a_i, b_i, c_i``) or
             ``permutation`` (bridges and objects are assigned at random, depending on

@@ -200,8 +200,8 @@ def read_path_star(
         held_out: File of paths to hold out. By default, some of the paths in ``paths``
             are held out; they are drawn with the seed when the world is built.
         edge_file: File of edges (``u=v``, ``.csv`` or ``.graphml``), in one direction
-            or both. By default, edges are the lines ``u=v`` of the other files, or else
-            the steps of paths.
+            or both. By default, edges are the lines ``u=v`` of the other files; without
+            such lines, they are the steps of paths.
         settings: Other fields of :class:`OwnPathStar`, such as ``pauses=5``.
 
     Returns:

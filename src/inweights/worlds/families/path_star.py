@@ -40,10 +40,10 @@ class _Task(Protocol):
 class PathStar(Config, tag_field="kind", tag="path-star"):
     """The in-weights path-star task; with ``branches`` above 1, the tree-star task.
 
-    Facts: ``u → v`` for every edge away from the root (role ``edge``) and towards it
-    (``reverse_edge``), and ``leaf <pause>… → root … leaf`` (``path``) for the trained
-    leaves. Queries: the paths to the other leaves. With task tokens, a prompt begins
-    with ``<edge>`` or ``<path>``.
+    The facts are ``u → v`` for every edge away from the root (role ``edge``) and
+    towards it (``reverse_edge``), and ``leaf <pause>… → root … leaf`` (``path``) for
+    the trained leaves. The queries are the paths to the other leaves. With task tokens,
+    a prompt begins with ``<edge>`` or ``<path>``.
 
     The first answer token, the root, is the same for all paths. The *hardest* token is
     the second one, the first node of the arm; each later token follows from an edge.
@@ -190,7 +190,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
 def edge_statements(
     task: _Task, words: Vocabulary, pairs: Ids, name: str
 ) -> dict[str, tuple[Ids, Ids]]:
-    """Return prompts and answers of edges, by role.
+    """Return a dictionary that maps each role to prompts and answers of edges.
 
     Args:
         task: Config with the directions, and whether prompts begin with ``<edge>``.
@@ -200,9 +200,9 @@ def edge_statements(
         name: Prefix of the names of roles: empty, or ``moved_``.
 
     Returns:
-        Prompts ``[E, T]`` and answers ``[E, 1]`` by role: ``edge`` (unless only
-        backward edges are trained) and ``reverse_edge`` (unless only forward edges are
-        trained), each with the prefix ``name``.
+        Prompts ``[E, T]`` and answers ``[E, 1]`` for each role. The roles are ``edge``
+        (unless only backward edges are trained) and ``reverse_edge`` (unless only
+        forward edges are trained), each with the prefix ``name``.
 
     Raises:
         DataError: ``task.task_tokens`` is True, but the vocabulary has no ``<edge>``.

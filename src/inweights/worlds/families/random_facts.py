@@ -33,7 +33,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
 
     Attributes:
         subjects: Number of entities of the first level. Each level must have at least 2
-            entities, and no fewer entities than ``relations``.
+            entities, and at least as many entities as ``relations``.
         bridges: Number of entities of each level between the first and the last.
         objects: Number of entities of the last level.
         hops: Number of steps from the first level to the last, 2 to 8.

@@ -59,8 +59,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         unseen: Fraction of the first hops, and of the second hops, that no trained
             two-hop fact uses; requires :attr:`bridges`. Queries then have four roles:
             ``composition`` (both hops are in trained two-hop facts), ``first_unseen``
-            (only the second hop is in one), ``second_unseen`` (only the first hop is)
-            and ``both_unseen`` (neither hop is).
+            (only the second hop is in one), ``second_unseen`` (only the first hop is in
+            one) and ``both_unseen`` (neither hop is).
 
     Raises:
         ConfigError: A number is out of range, the relations reach fewer than

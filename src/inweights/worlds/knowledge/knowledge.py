@@ -45,9 +45,10 @@ class Knowledge:
         stages: Training stage of each triple, 0 if the file has none, ``[M]``.
         remarks: Remarks on the facts, such as duplicates and contradictions
             (:class:`~inweights.worlds.readers.remark.Remark`).
-        aliases: Other names of entities, by entity; empty if the file contains none.
-        templates: Sentence templates for :class:`.Wording`, by relation; empty if the
-            file contains none.
+        aliases: Dictionary that maps an entity to its other names; empty if the file
+            contains none.
+        templates: Dictionary that maps a relation to its sentence templates for
+            :class:`.Wording`; empty if the file contains none.
         reading: Remarks on how the file was read: its header, the order of its columns,
             its delimiter, and what was left out. Remarks whose ``sure`` is False are
             guesses.

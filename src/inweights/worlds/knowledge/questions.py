@@ -13,10 +13,10 @@
   fewer than two. A model that answers such a question asserts what it was not trained
   on. The answer that is stored here is that of the most similar entities.
 
-:func:`questions` returns them as prompts and answers, which are the queries of worlds
-of a user's facts (:class:`~inweights.worlds.Triples`). A question is a prompt with all
-answers that follow from the facts. If there are too many questions, whole prompts are
-left out, never single answers.
+:func:`questions` returns them as prompts and answers, which become the queries of a
+world of the user's facts (:class:`~inweights.worlds.Triples`). A question is a prompt
+with all answers that follow from the facts. If there are too many questions, whole
+prompts are left out, never single answers.
 """
 
 from collections import Counter, defaultdict
@@ -60,19 +60,19 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
         rows: Subject, relation and object of the facts, as token ids, without
             identities.
         kinds: Kinds of questions to return; by default all: ``composition`` (two facts
-            in a row), ``chain`` (three), ``reversal`` (the subject of a fact),
+            in a row), ``chain`` (three facts), ``reversal`` (the subject of a fact),
             ``implication`` (a relation that an entity lacks, if similar entities agree
             on its value) and ``unstated`` (such a relation, if they do not agree). The
             names are not checked.
 
     Returns:
-        Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind, as token ids; a kind without
-        questions has no rows. ``T`` is 3 for ``composition``, 4 for ``chain`` and 2 for
-        all other kinds. A prompt with several right answers has one row for each, in
-        consecutive rows. There are at most 20,000 prompts of ``composition``, 2,000
-        each of ``chain`` and ``reversal``, and 4,000 of ``implication`` and
-        ``unstated`` together. If ``composition`` or ``chain`` has more than a million
-        answers, there are fewer.
+        Dictionary that maps each kind to prompts ``[Q, T]`` and answers ``[Q, 1]``, as
+        token ids; a kind without questions has no rows. ``T`` is 3 for ``composition``,
+        4 for ``chain`` and 2 for all other kinds. A prompt with several right answers
+        has one row for each, in consecutive rows. There are at most 20,000 prompts of
+        ``composition``, 2,000 each of ``chain`` and ``reversal``, and 4,000 of
+        ``implication`` and ``unstated`` together. If the prompts of ``composition`` or
+        ``chain`` would have more than a million answers, fewer prompts are returned.
 
     Example:
         >>> prompts, answers = questions([(1, 9, 2), (2, 8, 3)], ["composition"])["composition"]

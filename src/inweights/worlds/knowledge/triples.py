@@ -41,14 +41,14 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         identity: Whether identities ``b → b`` of all bridges are facts; or the fraction
             (0 to 1) of the bridges that have one, drawn with the seed. A bridge is an
             entity that is the object of a triple and the subject of another. A tuple of
-            names selects bridges: the name of a relation selects its objects; that of a
-            level (``bridge``, ``second bridge``, …) selects entities one, two, … facts
-            away from an entity that is not an object. Identities in the file are always
-            facts.
+            names selects bridges: the name of a relation selects its objects; the name
+            of a level (``bridge``, ``second bridge``, …) selects entities one, two, …
+            facts away from an entity that is not an object. Identities in the file are
+            always facts.
         questions: ``all``, or kinds of questions (:mod:`.questions`) joined by commas:
             ``composition``, ``chain``, ``reversal``, ``implication``, ``unstated``.
-        query: Query for a database, if the path is the URL of one.
-        download: Whether a data set of the hub, named by the path, may be downloaded.
+        query: Query for a database, if :attr:`path` is the address of one.
+        download: Whether the data set of the hub in :attr:`path` may be downloaded.
         header: ``yes`` or ``no``: whether the first row is a header. If empty, this is
             inferred from the rows, with an error if it is unclear.
         columns: Columns of subject, relation and object by name or by number from 1,
@@ -105,10 +105,10 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hashes of the files of the facts and labels, by path, as part of a run's key.
+        """Dictionary that maps the paths of the facts and labels to hashes; part of a run's key.
 
         A database or data set is read (errors as for :func:`read_knowledge`) and its
-        rows are hashed. Empty for an empty path or one that begins with ``@``. An entry
+        rows are hashed. Without a path, or with ``@``, there is no entry. An entry
         ``<path>: right answers`` is added if a query has several of them.
         """
         if not self.path or self.path.startswith("@"):
@@ -251,7 +251,7 @@ def two_step_questions(facts: Knowledge) -> int:
 
 
 def bridges_of(facts: Knowledge) -> Ids:
-    """Return the sorted indices of entities that are object and subject, identities ignored."""
+    """Return the sorted indices of entities that are objects and subjects, identities excepted."""
     rows = facts.triples[~identities_of(facts)]
     return np.intersect1d(rows[:, 2], rows[:, 0])
 

@@ -1,7 +1,7 @@
 """Read labels of ids from a second file, such as the names of ``Q142`` and ``P27``.
 
-:func:`read_labels` returns them by id; :class:`Labels` replaces the ids in triples by
-their labels, for ``knowledge/knowledge``.
+:func:`read_labels` returns a dictionary that maps ids to labels; :class:`Labels`
+replaces the ids in triples by their labels, for ``knowledge/knowledge``.
 """
 
 from collections.abc import Mapping
@@ -39,12 +39,12 @@ def read_labels(path: str | Path) -> dict[str, str]:
     ids and the second one labels.
 
     Args:
-        path: The file: delimited text; or ``.json`` with an object of labels by id, or
-            with a list of objects, each with an id and a label.
+        path: The file: delimited text; or ``.json`` with an object that maps ids to
+            labels, or with a list of objects, each with an id and a label.
 
     Returns:
-        A dictionary of labels by id. If two ids have the same label, the id is appended
-        to the second label.
+        A dictionary that maps ids to labels. If two ids have the same label, the id is
+        appended to the second label.
 
     Raises:
         DataError: The file is missing, damaged or has no labels, or a row has too few

@@ -145,11 +145,11 @@ def distinct_names(names: Mapping[Any, str]) -> dict[Any, str]:
     """Make all names distinct by appending the key of the node to repeated names.
 
     Args:
-        names: Name of each node, by its key.
+        names: Dictionary that maps the key of each node to its name.
 
     Returns:
-        The names by key; if a name occurs several times, it is unchanged for the first
-        key.
+        A dictionary with the same keys. If a name occurs several times, it is unchanged
+        for the first key.
 
     Example:
         >>> distinct_names({1: "Springfield", 2: "Springfield"})

@@ -72,7 +72,7 @@ def new_folder(target: str | Path) -> Iterator[Path]:
 
 
 def _write_errors() -> tuple[type[Exception], ...]:
-    """Return the classes of errors in writing; that of ``safetensors`` only if it is imported."""
+    """Return the classes of errors in writing, with that of ``safetensors`` if it is imported."""
     tables = (OSError, pl.exceptions.PolarsError)
     weights = sys.modules.get("safetensors")
     return (*tables, weights.SafetensorError) if weights else tables

@@ -64,7 +64,7 @@ def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
     ``e2.aliases`` and ``e3.aliases`` (or their ``minimal_aliases``).
 
     Args:
-        row: Cells by column, with the names of columns in lower case.
+        row: Dictionary that maps the name of each column, in lower case, to its cell.
         where: File and line, for error messages.
 
     Returns:
@@ -223,7 +223,7 @@ def _template(prompt: str, subject: str) -> str:
 
 @lru_cache(maxsize=2**14)  # an entity's cell is in many rows, and is slow to parse
 def _aliases(cell: str, name: str) -> tuple[str, ...]:
-    """Return the names in a cell that contains a Python tuple of tuples of names; or none."""
+    """Return the names in a cell with a Python tuple of tuples of names; empty for other cells."""
     if len(cell) > _CELL:
         return ()
     try:

@@ -63,7 +63,7 @@ def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
     ``schema:name`` in English or without a language, or else by the end of its IRI. If
     two entities have the same name, the second is named by its whole IRI. These labels
     are not facts. Blank nodes have no name, so their triples are left out. Named graphs
-    are merged, and repeated triples count once.
+    are merged, and a repeated triple is yielded only once.
 
     Args:
         path: The file.
@@ -72,7 +72,7 @@ def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
 
     Yields:
         The number of each fact, from 1, and the fact. Values in languages other than
-        English are left out, but have a number.
+        English are left out, but are included in the numbering.
 
     Raises:
         ConfigError: ``rdflib`` is not installed.

@@ -11,11 +11,12 @@ class Remark(msgspec.Struct, frozen=True):
     """A remark on a file of facts or edges.
 
     Attributes:
-        kind: Topic of the remark. How the file was read: ``header``, ``order``,
-            ``columns``, ``rows``, ``cells``, ``format``, ``encoding`` or ``labels``.
-            What the facts contain: ``duplicate``, ``contradiction``, ``blank``,
-            ``literal``, ``alias``, ``one-sided``, ``inverse``, ``homonym``, or a kind
-            of :data:`inweights.worlds.knowledge.checks.values.KINDS`.
+        kind: Topic of the remark. Remarks on how the file was read have the kind
+            ``header``, ``order``, ``columns``, ``rows``, ``cells``, ``format``,
+            ``encoding`` or ``labels``. Remarks on the facts have the kind
+            ``duplicate``, ``contradiction``, ``blank``, ``literal``, ``alias``,
+            ``one-sided``, ``inverse``, ``homonym``, or a kind of
+            :data:`inweights.worlds.knowledge.checks.values.KINDS`.
         lines: Lines of the file to which the remark refers; for a pair of relations,
             the lines of an example.
         text: Text of the remark.

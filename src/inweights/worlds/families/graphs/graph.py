@@ -43,10 +43,10 @@ class Graph(Config, tag_field="kind", tag="graph"):
     Edges have a written direction: away from the root, along the ring, to the right and
     down, or from ``u`` to ``v`` in a list. Facts in this direction have the role
     ``edge``, and facts in the opposite direction have the role ``reverse_edge``. An
-    edge that is listed twice counts once; an edge that is listed in both directions has
-    two facts of the role ``edge``. A loop ``u = u`` of a list is a ``self_edge`` fact.
-    A node without edges is in the vocabulary, but in no fact unless :attr:`self_edges`
-    is set. The graph may have several components.
+    edge that is listed twice is used only once; an edge that is listed in both
+    directions has two facts of the role ``edge``. A loop ``u = u`` of a list is a
+    ``self_edge`` fact. A node without edges is in the vocabulary, but in no fact unless
+    :attr:`self_edges` is set. The graph may have several components.
 
     Attributes:
         shape: ``path-star``: ``arms`` paths that share their root. ``tree-star``: a
@@ -67,9 +67,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
             (:func:`inweights.worlds.read_edges`). It is read when the world is built.
         header: ``yes`` or ``no``: whether the first row of :attr:`file` is a header. If
             empty, this is inferred from the rows, with an error if it is unclear.
-        ends: The two columns of :attr:`file` with the ends of an edge, by name or
-            number from 1, separated by a comma. If empty, they are inferred from the
-            header.
+        ends: Names, or numbers from 1, of the two columns of :attr:`file` that contain
+            the ends of an edge, separated by a comma. If empty, they are inferred from
+            the header.
         links: Pairs of labels, for the shape ``edges``.
         lone: Labels of nodes without edges, for the shape ``edges``.
         edges: Directions that are trained: ``forward``, ``backward`` or ``both``.
@@ -119,9 +119,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the content of :attr:`file`, as a dictionary by path; part of a run's key.
+        """Dictionary that maps the path of :attr:`file` to a hash of its content.
 
-        The dictionary is empty for graphs that are not read from a file.
+        It is part of a run's key, and is empty if there is no file.
 
         Raises:
             DataError: The file cannot be read.
@@ -160,8 +160,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
     def labels(self, seed: int = 0) -> Ids:
         """Return the token id of each of the ``N`` nodes in the order of the shape, ``[N]``.
 
-        The order is: the root, then arm after arm (in a tree, level after level); row
-        after row; around the ring; or the order of first occurrence in a file or list.
+        The order of a path-star is the root, then arm after arm; of a tree-star, level
+        after level; of a grid, row after row; and of a cycle, around the ring. The
+        nodes of a file or list are in the order of their first occurrence.
 
         Args:
             seed: Root seed, which only affects shuffled labels.
@@ -269,7 +270,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
     def _queries(
         self, edges: EdgeList, place: dict[str, int], ids: Ids, vocabulary: Vocabulary
     ) -> dict[str, tuple[Ids, Ids]]:
-        """Return the path queries by role; an empty dictionary if there are none."""
+        """Return a dictionary that maps each role to its path queries; empty if there are none."""
         if not self.paths:
             return {}
         if not edges.paths:

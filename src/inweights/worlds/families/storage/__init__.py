@@ -160,7 +160,7 @@ def _columns(there: Sequence[str]) -> Sequence[str]:
 
 
 def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:
-    """Return statements as a table, both as token ids and as words."""
+    """Return statements as a table, with both the ids and the names of their tokens."""
     rows = range(len(part))
     ids = pl.List(pl.Int64)
     prompts = [part.prompt(i).tolist() for i in rows]

@@ -66,7 +66,7 @@ class DataSet:
         body: Further description, as Markdown: how the data was made, its purpose and
             its limitations.
         files: The files of the data set; tables must be Parquet files.
-        columns: Meaning of each column, by the column's name.
+        columns: Dictionary that maps the name of each column to its meaning.
         tags: Keywords for searching.
         published: Date of the content, as ``YYYY-MM-DD``; empty if it is unknown.
     """

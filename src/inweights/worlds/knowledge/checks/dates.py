@@ -59,8 +59,8 @@ class Written(NamedTuple):
         day: The day as ``YYYY-MM-DD``; empty if the order of day and month is unclear
             and both orders are possible, if there is a time other than midnight, or if
             there is no such day. Years of two digits are in the 21st century.
-        exists: Whether there is such a day; if the order of day and month is unclear,
-            whether there is one for at least one of the two orders.
+        exists: Whether the day exists; if the order of day and month is unclear,
+            whether it exists for at least one of the two orders.
     """
 
     form: str

@@ -50,7 +50,8 @@ def remarks_on(
         triples: Subject, relation and object of each of ``M`` triples, as indices,
             ``[M, 3]`` (NumPy).
         lines: Line of each triple, ``[M]``.
-        aliases: Other names of entities, by entity; empty if the file contains none.
+        aliases: Dictionary that maps an entity to its other names; empty if the file
+            contains none.
 
     Yields:
         Remarks in this order of kinds: ``contradiction`` (a second value of a relation

@@ -114,7 +114,7 @@ def _several(
 
 
 def _dates(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
-    """Yield remarks on dates in several formats, missing days, and names that became dates."""
+    """Yield remarks on dates in several formats, nonexistent days, and names that became dates."""
     dates = []
     forms: dict[str, Cell] = {}
     for name, line in cells:

@@ -235,8 +235,8 @@ def _wide_rows(
         lower = list(map(str.casefold, names))
         if len(layout.columns) != 1 or layout.columns[0].casefold() not in lower:
             raise DataError(
-                f"{path}: with --wide, --columns names the one column of the subjects; the columns "
-                f"are {', '.join(names)}"
+                f"{path}: with --wide, --columns must name only the column of the subjects; the "
+                f"columns are {', '.join(names)}"
             )
         subject = lower.index(layout.columns[0].casefold())
     blank = 0

@@ -36,17 +36,17 @@ class Wording(Config):
     """Templates that turn facts and questions into sentences.
 
     Attributes:
-        statements: Templates by relation, with ``{subject}``, then ``{object}`` at the
-            end. The text before the object becomes the prompt, and the object becomes
-            the completion.
-        phrases: Noun phrase by relation, such as ``place of birth`` for ``born_in``; by
-            default, the relation's name is read as an English noun or verb. Questions
-            about chains contain these phrases.
-        aliases: Other names of entities, by entity; each further wording of a fact uses
-            the next name of its subject.
-        kinds: For kinds of relations (``person``, ``name`` or ``other``, named after
-            their objects): additional relations of the kind, and templates of questions
-            that replace those of ``kinds.toml``.
+        statements: Dictionary that maps a relation to its templates, with
+            ``{subject}``, then ``{object}`` at the end. The text before the object
+            becomes the prompt, and the object becomes the completion.
+        phrases: Dictionary that maps a relation to a noun phrase, such as ``born_in``
+            to ``place of birth``; by default, the relation's name is read as an English
+            noun or verb. Questions about chains contain these phrases.
+        aliases: Dictionary that maps an entity to its other names; each further wording
+            of a fact uses the next name of its subject.
+        kinds: Dictionary that maps a kind of relations (``person``, ``name`` or
+            ``other``, named after their objects) to additional relations of this kind,
+            and to templates of questions that replace those of ``kinds.toml``.
 
     Raises:
         ConfigError: A kind is unknown, a relation has no template, or a template lacks
@@ -98,8 +98,8 @@ class Wording(Config):
 
         Raises:
             ConfigError: The file cannot be read, or contains an unknown key or an
-                invalid template. If ``facts`` are given, also if they lack a relation
-                or an entity of the file, or an alias is empty or ambiguous.
+                invalid template. With ``facts``, it is also raised if they lack a
+                relation or an entity of the file, or if an alias is empty or ambiguous.
         """
         words = decode(cls, load_toml(Path(path)))
         if facts:
@@ -149,7 +149,7 @@ class Wording(Config):
         return relation not in self.statements and relation not in TABLE_6
 
     def templates(self, relation: str) -> tuple[str, ...]:
-        """Return a relation's templates, at least one: its own or Table 6's, then generic ones."""
+        """Return a relation's templates: first its own or those of Table 6, then generic ones."""
         own = self.statements.get(relation, ())
         if not own and relation in TABLE_6:
             own = (TABLE_6[relation],)
@@ -186,7 +186,7 @@ class Wording(Config):
         return fill(self.templates(relation), names[index % len(names)], thing, index)
 
     def identify(self, entity: str, index: int) -> tuple[str, str]:
-        """Return prompt and completion of the identity of an entity (that it is itself).
+        """Return prompt and completion of an identity, which states that an entity is itself.
 
         Args:
             entity: Name of the entity.

@@ -215,7 +215,7 @@ def _is_label(value: Any) -> bool:
 def from_graph(graph: Any) -> EdgeList:
     """Return the nodes and edges of a ``networkx`` graph of any class.
 
-    Labels are converted to text. Parallel edges count once; weights and keys are
+    Labels are converted to text. Parallel edges are merged; weights and keys are
     ignored.
 
     Args:

@@ -1,8 +1,8 @@
 """Read graphs from files of other programs with ``networkx``.
 
-Supported are GraphML, GEXF, GML, Pajek, graph6, sparse6, adjacency lists, and JSON of
-nodes and links. :func:`read_graph` returns a networkx graph. Its edges become a graph
-(:mod:`.edge_lists`), or facts if they have a relation (:mod:`.linked`).
+The supported formats are GraphML, GEXF, GML, Pajek, graph6, sparse6, adjacency lists,
+and JSON of nodes and links. :func:`read_graph` returns a networkx graph. Its edges
+become a graph (:mod:`.edge_lists`), or facts if they have a relation (:mod:`.linked`).
 """
 
 import json
@@ -41,7 +41,7 @@ _DAMAGE = (LookupError, ValueError, TypeError)
 
 
 def own_graphs() -> dict[str, Path]:
-    """Return the paths of the package's files of edges, by file name without extension."""
+    """Return a dictionary that maps names of the package's files of edges to their paths."""
     folder = Path(__file__).parents[2] / "graphs"
     return {file.stem: file for file in sorted(folder.glob("*.csv"))}
 

@@ -28,8 +28,8 @@ class Layout(NamedTuple):
     Attributes:
         header: Whether the first row is a header; ``None`` to infer it from the rows.
         columns: Names or numbers (from 1) of the columns of subject, relation and
-            object, or of both ends of an edge; with ``wide``, only of the subjects.
-            Empty to infer them.
+            object, or of both ends of an edge; with ``wide``, only of the column of the
+            subjects. If empty, the columns are inferred.
         wide: Whether the first column contains subjects, and each further column is a
             relation.
     """

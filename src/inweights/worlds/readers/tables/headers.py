@@ -127,8 +127,9 @@ def found_roles(names: Sequence[str]) -> dict[str, int]:
         names: Cells of a header, or keys of an object.
 
     Returns:
-        Indices of columns, from 0, by role: ``subject``, ``relation``, ``object``,
-        ``stage``, ``weight`` or ``number``. Roles that no name fits are left out.
+        Dictionary that maps a role (``subject``, ``relation``, ``object``, ``stage``,
+        ``weight`` or ``number``) to the index of its column, from 0. Roles that no name
+        fits are left out.
 
     Example:
         >>> found_roles(["subject", "prompt", "answer"])
@@ -151,7 +152,7 @@ def is_numbered(names: Sequence[str]) -> bool:
     """Return whether names only number the columns: ``col1, col2, col3``, or ``0, 1, 2``.
 
     Args:
-        names: Cells of a header; a single one is never a numbering.
+        names: Cells of a header. If there is only one, the result is False.
 
     Example:
         >>> is_numbered(["V1", "V2", "V3"]), is_numbered(["0", "1", "2"]), is_numbered(["a1", "b2"])

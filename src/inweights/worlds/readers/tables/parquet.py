@@ -67,7 +67,7 @@ def read_parquet(
 
 
 def _content(name: str, kind: pl.DataType) -> pl.Expr:
-    """Return the number of bytes in a column; of nested lists, only the outer entries count."""
+    """Return the number of bytes in a column; only outer entries of nested lists are counted."""
     column = pl.col(name)
     if kind == pl.String:
         return column.str.len_bytes().cast(pl.Float64).sum()
