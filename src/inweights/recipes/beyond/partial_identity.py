@@ -38,7 +38,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the training of both models for every fraction, and a prediction without training.
+    """Plan training of both models for every fraction, and a prediction that needs no training.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``fractions``;

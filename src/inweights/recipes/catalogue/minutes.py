@@ -31,9 +31,9 @@ class Timing(msgspec.Struct, frozen=True):
         minutes: Processor time in minutes, on one core.
         most: Whether ``minutes`` is an upper bound, because training runs stop as soon
             as the facts are learned; by default false.
-        pace: :func:`pace` of the machine on which the recipe was timed, in
-            milliseconds; by default the pace of the machine on which most recipes were
-            timed.
+        pace: Pace of the machine on which the recipe was timed, in milliseconds, as
+            measured by :func:`pace`; by default the pace of the machine on which most
+            recipes were timed.
         shared: Part of ``minutes`` that is spent on training runs which also belong to
             an earlier recipe in the list of recipes. If that recipe was run with
             ``--keep-models``, these models are loaded instead of being trained again.
@@ -91,7 +91,7 @@ def minutes_of(name: str) -> float | None:
     """Return the processor time of a recipe at scale ``cpu``, or ``None`` if it was not timed.
 
     Args:
-        name: Full name of the recipe. An unknown name counts as not timed.
+        name: Full name of the recipe. The result for an unknown name is ``None``.
 
     Returns:
         Minutes on one core for all seeds, on the machine on which the recipe was timed.
@@ -108,7 +108,7 @@ def cost_of(name: str) -> str:
     """Describe the processor time of a recipe at scale ``cpu``, such as ``about 3 minutes``.
 
     Args:
-        name: Full name of the recipe. An unknown name counts as not timed.
+        name: Full name of the recipe. For an unknown name, the string is empty.
 
     Returns:
         A string such as ``about 3 minutes on one core``, for all seeds. It begins with

@@ -96,8 +96,8 @@ def meanings(kind: type) -> dict[str, str]:
         kind: Class of the config. The docstrings of its base classes are read as well.
 
     Returns:
-        Dictionary from field to explanation, without markup. Fields that no docstring
-        explains are missing.
+        Dictionary that maps the name of a field to its explanation, without markup.
+        Fields that no docstring explains are missing.
 
     Example:
         >>> from inweights.models import Node2VecConfig

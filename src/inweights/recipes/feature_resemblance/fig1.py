@@ -83,7 +83,8 @@ def plan(settings: Settings) -> experiments.Plan:
         - Measure: ``cosines`` (:func:`inweights.probes.depth.label_cosines`).
         - Computation: ``foretold``
           (:func:`inweights.probes.depth.predicted_similarity_by_depth`), the similarity
-          at each depth of the linear network that theory predicts, without training.
+          that theory predicts at each depth of the linear network. Nothing is trained
+          for this prediction.
 
     Raises:
         ConfigError: A learning rate is not positive and finite, or a number of updates
@@ -140,9 +141,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (``linear network``, ``GPT``).
 
     Returns:
-        - ``steps``: a row per run, with ``least``, the smallest increase, from one
-          layer to the next, in the cosine similarity of inputs with the same label.
-          Columns: ``model, seed, least``.
+        - ``steps``: a row per run, with ``least``, the smallest increase from one layer
+          to the next in the cosine similarity of inputs with the same label. Columns:
+          ``model, seed, least``.
         - ``ends``: a row per run: ``rise``, the increase in this cosine similarity from
           the first to the last layer; ``contrast``, its value in the last layer minus
           the absolute cosine similarity of inputs with different labels; and

@@ -210,8 +210,8 @@ def _printed_rows() -> list[tuple[str, str, float, float]]:
 def _given(near: pl.DataFrame) -> pl.DataFrame:
     """Return how many of the six printed numbers of AS the best reading reproduces, by seed.
 
-    The six numbers are similarity and success of three models. The model with ReLU
-    counts at the initial scale that reproduces most of its numbers.
+    The six numbers are similarity and success of three models. For the model with ReLU,
+    the initial scale that reproduces most of its numbers is used.
     """
     counted = near.filter(pl.col("row") == "AS").with_columns(
         hits=pl.col("similar").cast(pl.Int64) + pl.col("succeeded").cast(pl.Int64)

@@ -198,12 +198,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``proven``: a row per course, phase and seed of the descents at the divided
-          learning rate. Over the last tenfold of the steps: ``ratio``, the largest
-          ratio of loss to bound, and ``exponent``, the power of the number of steps
-          with which the loss falls. Over all steps: ``step_size``, the largest step
-          size divided by the one that the proof allows, and ``says``, the last bound
-          divided by the loss of a uniform prediction. Columns: ``course, phase, slower,
-          seed, ratio, exponent, step_size, says``.
+          learning rate. From a tenth of the steps to the last step: ``ratio``, the
+          largest ratio of loss to bound, and ``exponent``, the exponent of the power
+          law by which the loss falls with the number of steps. Over all steps:
+          ``step_size``, the largest step size divided by the one that the proof allows,
+          and ``says``, the last bound divided by the loss of a uniform prediction.
+          Columns: ``course, phase, slower, seed, ratio, exponent, step_size, says``.
         - ``as_in_table_1``: the same quantities at the learning rate of Table 1.
           Columns: as in ``proven``.
         - ``unlike``: a row per run: the mean absolute cosine similarity of dissimilar

@@ -46,7 +46,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the training of both models under every curriculum, and a prediction without training.
+    """Plan training of both models under every curriculum, and a prediction that needs no training.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``one_layer``;
@@ -61,7 +61,8 @@ def plan(settings: Settings) -> Plan:
           (:func:`inweights.probes.resemblance`).
         - Computation: ``foretold``
           (:func:`inweights.probes.resemblance.predicted_similarity`), the similarity
-          that theory predicts for the one-layer transformer, without training.
+          that theory predicts for the one-layer transformer. Nothing is trained for
+          this prediction.
 
         ``course`` is the order of training (:func:`~.courses.phase_roles`). ``joint``
         trains all premises together. ``SA`` (similarity, then attribution) trains both

@@ -73,6 +73,8 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
+        The plan.
+
         - Labels of the trials: ``course`` (the order of training, see
           :func:`~.courses.phase_roles`: joint, SA, AS, AS-pair), ``std`` (``σ0``),
           ``kappa`` (``κ0``), ``hidden`` (``m``), and ``variant`` (by default, for
@@ -139,7 +141,7 @@ def _stopped(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how many settings reproduce each printed number, and several numbers together.
+    """Return how many settings reproduce each printed number, and how many several at once.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -151,7 +153,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (joint, SA, AS, AS-pair), ``std`` (``σ0``: 0.0045, 0.01), ``kappa`` (``κ0``:
             100, 300), ``hidden`` (``m``: 5, 10), and ``variant`` (a string with the
             number of copies or with the loss at which the first phase ends). Accuracies
-            and recall are fractions from 0 to 1. A missing table raises a ``KeyError``.
+            and recall are fractions from 0 to 1.
 
     Returns:
         - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
@@ -173,12 +175,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           whose similarity decreases by at least .05 from joint to SA and from SA to AS;
           and ``gap``, the largest similarity of joint training minus the largest
           similarity of AS. Columns: ``reading, seed, most, alike, pattern, gap``.
+
+    Raises:
+        KeyError: A required table is missing from ``tables``.
     """
     table = fr.similarities(tables, _LABELS)
     cells = _cells(table)
-    hits = pl.concat(
-        [_hits(cells, course) for course in ("joint", "SA", "AS", "AS-pair")]
-    )
+    hits = pl.concat([_hits(cells, course) for course in LOSSES])
     given = hits.group_by("printed", "seed", maintain_order=True).agg(
         settings=pl.col("given").sum()
     )
@@ -202,13 +205,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _cells(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a row per setting and seed: similarity and success of every course.
-
-    Joint training depends on the number of copies of a setting, the other courses on
-    the loss at which the first phase stops.
-    """
-    joint = _one_course(table, "joint").rename({"variant": "copies"})
-    cells = joint
+    """Return a row per setting and seed: similarity and success of every course."""
+    # The results of joint training depend on the number of copies of a setting. The
+    # results of the other courses depend on the loss at which the first phase stops.
+    cells = _one_course(table, "joint").rename({"variant": "copies"})
     for course in ("SA", "AS", "AS-pair"):
         rows = _one_course(table, course).rename({"variant": "first"})
         on = [*_SHARED, "first"] if "first" in cells.columns else list(_SHARED)
@@ -248,7 +248,7 @@ def _hits(cells: pl.DataFrame, course: str) -> pl.DataFrame:
 
 
 def _together(cells: pl.DataFrame, hits: pl.DataFrame, reading: str) -> pl.DataFrame:
-    """Return what single settings reproduce at once, with one reading of AS, by seed."""
+    """Return how many printed numbers single settings reproduce, for one reading of AS, by seed."""
     courses = ("joint", "SA", reading)
     similarities = [f"{course} similarity" for course in courses]
     successes = [f"{course} success" for course in courses]

@@ -53,7 +53,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan joint training of both models for every ρ, and a prediction without training.
+    """Plan joint training of both models for every ρ, and a prediction that needs no training.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rhos`` and ``one_layer``;
@@ -72,7 +72,7 @@ def plan(settings: Settings) -> Plan:
         (category, similarity, attribution) are trained together, in one phase. ``rho``
         is the number ρ of copies of the two sentences of the similarity premise for
         each sentence of the attribution. ``foretold`` is the similarity that theory
-        predicts for the one-layer transformer, without training.
+        predicts for the one-layer transformer; nothing is trained for this prediction.
 
     Raises:
         ConfigError: ``n`` is below 2, or a value is out of range for a model or its

@@ -52,9 +52,9 @@ class OneLayerTraining(iw.Config):
             only ``W_KQ`` and ``W_V``.
         mlp: Number of updates ``T2`` of stage 2 of the first phase, which changes only
             the MLP.
-        late: Number of updates of the second phase, which trains only the MLP, by the
-            name of the task (a key of :data:`SUCCEEDS`). For all other tasks, ``mlp``
-            updates are used.
+        late: Dictionary that maps the name of a task (a key of :data:`SUCCEEDS`) to the
+            number of updates of its second phase, which trains only the MLP. For all
+            other tasks, this number is ``mlp``.
 
     Raises:
         ConfigError: ``late`` contains an unknown task, or a value has the wrong type.

@@ -73,7 +73,7 @@ class Node2VecDescent(iw.Config):
 
     @property
     def learner(self) -> Descent:
-        """Gradient descent with ``steps`` updates at the learning rate ``rate``, without a model.
+        """Gradient descent with ``steps`` updates at the learning rate ``rate``.
 
         Raises:
             ConfigError: ``rate`` is not positive and finite, or ``steps`` is negative.
@@ -88,7 +88,7 @@ class Training(iw.Config):
 
     Attributes:
         architecture: ``TinyGPT``, ``TinySSM`` (a Mamba), ``TinyNN`` or ``associative``
-            (TinyNN with frozen embeddings), which is not checked.
+            (TinyNN with frozen embeddings). The name is not checked.
         rate: Peak learning rate, above 0. For TinyGPT it decays as a cosine.
         steps: Number of updates.
         width: Width of the embeddings.
@@ -136,7 +136,8 @@ class Training(iw.Config):
         """A curriculum with one phase of ``steps`` updates, each over all edges.
 
         Raises:
-            ConfigError: ``rate <= 0``, ``steps < 0``, or ``second`` outside ``[0, 1)``.
+            ConfigError: ``rate`` is not positive, ``steps`` is negative, or ``second``
+                is outside ``[0, 1)``.
         """
         betas = (0.9, self.second)
         optimizer = iw.Optimizer(rate=self.rate, weight_decay=0.0, betas=betas)
@@ -213,7 +214,7 @@ def trial(
         **labels: Further labels, which become columns of the tables.
 
     Returns:
-        The trial, with the given labels and, unless it is ``None``, the condition.
+        The trial, with the given labels and, if it is given, the label ``condition``.
 
     Raises:
         ConfigError: The condition is unknown (not checked for Node2Vec), or a value is
@@ -245,8 +246,8 @@ def trials(
     """Return the trials of architectures on tiny graphs, one for each condition.
 
     The conditions are ``the code's`` (the vocabulary, initialisation and schedule of
-    the paper's code), ``the code's, bf16`` (the same in emulated bfloat16, as the code
-    does on a GPU) and ``ours`` (the simplest sufficient world and initialisation).
+    the paper's code), ``the code's, bf16`` (the same in emulated bfloat16, which the
+    code uses on a GPU) and ``ours`` (the simplest sufficient world and initialisation).
 
     Args:
         shapes: Names of the graphs, any of :data:`GRAPHS`.

@@ -47,9 +47,10 @@ def judged(
 def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return the energy in the first and in the top eigenspaces, and the energy expected by chance.
 
-    The top eigenspaces are the first ones that have at least two dimensions together:
-    one eigenspace for the star (three dimensions), the grid and the cycle (two
-    dimensions each), and two eigenspaces of one dimension each for the irregular graph.
+    The top eigenspaces are as many of the first eigenspaces as are needed for at least
+    two dimensions in total: one eigenspace for the star (three dimensions), the grid
+    and the cycle (two dimensions each), and two eigenspaces of one dimension each for
+    the irregular graph.
 
     Args:
         energy: A row per run and eigenspace, with ``graph``, ``seed``, ``space``,

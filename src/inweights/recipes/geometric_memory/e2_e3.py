@@ -62,8 +62,8 @@ def plan(settings: Settings) -> Plan:
 
         - ``costs`` (:func:`~inweights.theory.geometric_memory.storage_tables.costs`),
           with the labels ``graph`` (cycle, path-star, complete bipartite),
-          ``directions`` (in which edges are stored: forward, both) and ``size``
-          (approximate number of nodes: 17, 49, 101, 401, 1001).
+          ``directions`` (the directions in which edges are stored: forward, both) and
+          ``size`` (approximate number of nodes: 17, 49, 101, 401, 1001).
         - ``constructions``
           (:func:`~inweights.theory.geometric_memory.storage_tables.constructions`), for
           each seed, with the label ``graph`` (path-star, grid, cycle, irregular).

@@ -41,7 +41,7 @@ def _world(shape: gm.Shape) -> Graph:
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan a training run of every architecture on every graph, recorded for the first seed.
+    """Plan a training run of every architecture on every graph, with recordings for the first seed.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``descent`` and ``most``;

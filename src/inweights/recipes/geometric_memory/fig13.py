@@ -176,7 +176,7 @@ def plan(settings: Settings) -> Plan:
 
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (2,
           5); (3, 4); (2, 3)), ``arms`` (2, 3), and ``condition`` (``next token``: loss
-          on the whole path; ``first token alone``: only on the first one after the
+          on the whole path; ``first token alone``: only on the first token after the
           root; ``reverse path``: on the path from the goal; ``teacherless``: the path
           is hidden from the model).
         - Measure: ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
@@ -221,16 +221,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           entirely correct; ``above_whole``, ``exact`` minus 1/d. Columns: ``graph,
           condition, seed, above, later, exact, above_whole``.
         - ``tokens``: a row per run, step and ``token`` of held-out paths, with its
-          ``accuracy``; in the condition ``first token alone``, there is only this
-          token. ``panel`` names the graph and the condition. Columns: all columns of
+          ``accuracy``; in the condition ``first token alone``, only the first token has
+          rows. ``panel`` names the graph and the condition. Columns: all columns of
           ``paths``, plus ``token, panel``.
         - ``order``: a row per teacherless run: ``order``, the rank correlation of a
           token's place with the step at which its accuracy first reaches :data:`LEARNT`
           (.9), which is −1 if tokens are learned from the last to the first;
           ``hardest`` and ``last``, this step for the first and the last token;
-          ``lead``, ``last`` minus ``hardest``. ``step`` is the one of the token at
-          ``place``. Columns: ``graph, condition, seed, place, step, order, hardest,
-          last, lead``.
+          ``lead``, ``last`` minus ``hardest``. ``place`` and ``step`` describe one
+          token of the run. Columns: ``graph, condition, seed, place, step, order,
+          hardest, last, lead``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -154,10 +154,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``final``: the rows of ``curves`` at the last step. Columns: ``graph, block,
           condition, taught, seed, step, hardest, exact, easiest_last, trained,
           chance``.
-        - ``tokens``: a row per step, ``token`` of held-out paths, and run with the loss
-          on whole paths, with the ``accuracy`` on the token; ``panel`` names the
-          condition and the block. Columns: all columns of ``paths``, plus ``token,
-          panel``.
+        - ``tokens``: a row per step, ``token`` of held-out paths, and run that is
+          trained with the loss on whole paths; ``accuracy`` is the accuracy on the
+          token, and ``panel`` names the condition and the block. Columns: all columns
+          of ``paths``, plus ``token, panel``.
         - ``order``: a row per run: four columns that compare the first steps at which
           tokens reach an accuracy of 0.5
           (:func:`~inweights.recipes.shared.derived_paths.learnt`): ``order`` (rank
@@ -165,7 +165,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the last token) and ``lead`` (``last`` minus ``hardest``); ``place`` and
           ``step`` describe one token of the run. Columns: ``graph, block, condition,
           taught, seed, place, step, order, hardest, last, lead``.
-        - ``geometry``: a row per run with the loss on whole paths
+        - ``geometry``: a row per run that is trained with the loss on whole paths
           (:func:`~inweights.recipes.shared.derived_paths.own_and_other_arms`): the mean
           cosines of leaves with the first node of their own path (``own``) and with
           those of other paths (``others``), their difference (``gap``), and the shares

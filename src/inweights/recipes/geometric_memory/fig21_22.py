@@ -131,8 +131,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``steps``: a row per graph and seed: ``stored``, the first step at which
           TinyNN with frozen embeddings recalls all edges; ``alone``, the first step at
-          which TinyNN with free embeddings has a positive mean margin of each node's
-          least likely neighbour over other nodes; and ``ratio``, the second step
+          which, in TinyNN with free embeddings, the mean margin of each node's least
+          likely neighbour over other nodes is positive; and ``ratio``, the second step
           divided by the first. Columns: ``graph, seed, stored, alone, ratio``.
         - ``gpt``: a row per graph and seed: the first steps at which TinyGPT's recall
           (``edges``) and its geometry, −ρ (``shape``), are half-way from their first

@@ -109,11 +109,11 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``setting`` (names of :data:`ABLATIONS`, whose values
-          :class:`Ablation` explains: self-edges, rate .01; GPT start, rate .01; GPT
-          start, rate .0001; unit normal, rate .0001; unit normal, rate .1; unit normal,
-          weight decay 10; unit normal, dropout .4; unit normal, rate .001) and
-          ``condition`` (the code's, bf16; the code's; ours).
+        - Labels of the trials: ``setting`` (a key of :data:`ABLATIONS`, see
+          :class:`Ablation`: self-edges, rate .01; GPT start, rate .01; GPT start, rate
+          .0001; unit normal, rate .0001; unit normal, rate .1; unit normal, weight
+          decay 10; unit normal, dropout .4; unit normal, rate .001) and ``condition``
+          (the code's, bf16; the code's; ours).
         - Measures: ``recall`` (:func:`inweights.probes.graph_recall`), ``margin``
           (:func:`inweights.probes.edge_margin`), ``own_margin``
           (:func:`inweights.probes.geometric_margin` with ``draws=200``),
@@ -208,14 +208,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             :func:`inweights.probes.zigzag`: ``zigzag, bottom, null_mean, null_low,
             null_high, bottom_null``), and ``cosines``
             (:func:`inweights.probes.cosines`: ``source, target, hops, cosine``). All
-            have the columns ``setting, condition, seed``. The labels are ``setting``
-            (names of :data:`ABLATIONS`, whose values :class:`Ablation` explains:
-            self-edges, rate .01; GPT start, rate .01; GPT start, rate .0001; unit
-            normal, rate .0001; unit normal, rate .1; unit normal, weight decay 10; unit
-            normal, dropout .4; unit normal, rate .001) and ``condition`` (``the code's,
-            bf16``: trained as in the paper's code, in emulated bfloat16; ``the
-            code's``: in fp32; ``ours``: with the simplest sufficient world and
-            initialisation). Accuracies and recall are fractions from 0 to 1.
+            have the columns ``setting, condition, seed``. The labels are ``setting`` (a
+            key of :data:`ABLATIONS`, see :class:`Ablation`: self-edges, rate .01; GPT
+            start, rate .01; GPT start, rate .0001; unit normal, rate .0001; unit
+            normal, rate .1; unit normal, weight decay 10; unit normal, dropout .4; unit
+            normal, rate .001) and ``condition`` (``the code's, bf16``: trained as in
+            the paper's code, in emulated bfloat16; ``the code's``: in fp32; ``ours``:
+            with the simplest sufficient world and initialisation). Accuracies and
+            recall are fractions from 0 to 1.
 
     Returns:
         The measured tables, restricted to the condition ``the code's, bf16`` (the

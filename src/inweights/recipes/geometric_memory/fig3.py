@@ -62,7 +62,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs on every graph with both losses, and the controls.
+    """Plan training runs on every graph with both losses, and the training runs of the controls.
 
     Args:
         settings: The recipe's settings, such as ``stars``, ``memorising`` and

@@ -47,7 +47,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs on edges in the forward, the backward, or both directions.
+    """Plan training runs on forward edges, on backward edges, and on edges in both directions.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``most`` and ``draws``;

@@ -48,7 +48,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs on edges, each a sequence of two tokens, measured during training.
+    """Plan training runs on edges (sequences of two tokens), with measurements during training.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``most`` and ``looks``;
@@ -133,8 +133,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           absolute value of ``far``. Columns: ``graph, architecture, seed, all, far,
           near, drop, size``.
         - ``by_hops``: a row per run and distance (``hops``, from 1), with the mean
-          cosine.
-          Columns: ``graph, architecture, seed, hops, cosine``.
+          cosine. Columns: ``graph, architecture, seed, hops, cosine``.
         - ``conditions``: a row per run in each condition, at its last step: Spearman's
           ρ between cosine similarity and distance in hops. Columns: all columns of the
           measured ``correlation``.

@@ -164,12 +164,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           of ``zigzag``, plus ``excess, bottom_excess``.
         - ``beside_chance``: the rows of ``zigzags``, and rows whose ``model`` is
           ``random vectors``. Columns: as in ``zigzags``.
-        - ``trained_spectra``: a row per run of TinyNN and untied Node2Vec and
-          eigenspace, with ``number`` (from 1) and ``panel`` (model and graph);
-          ``condition`` here is ``with self-edges`` or ``without``. Columns: all columns
-          of ``energy``, plus ``number, panel``.
+        - ``trained_spectra``: a row per eigenspace and run of TinyNN or untied
+          Node2Vec, with ``number`` (of the eigenspace, from 1) and ``panel`` (model and
+          graph); ``condition`` here is ``with self-edges`` or ``without``. Columns: all
+          columns of ``energy``, plus ``number, panel``.
         - ``least``: a row per run of TinyNN in every condition, with the margin of each
-          node's least likely neighbour over other nodes, with ``loops`` (``with
+          node's least likely neighbour over other nodes, and with ``loops`` (``with
           self-edges`` or ``without``). Columns: all columns of ``margin``, plus
           ``loops``.
         - ``cycle_margins``: the rows of ``margin`` on the cycle whose rivals are nodes,

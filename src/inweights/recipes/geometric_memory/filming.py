@@ -28,7 +28,7 @@ def filmed(
     draws: int,
     conditions: Sequence[str | None] = (None,),
 ) -> Plan:
-    """Plan a training run of every architecture on every graph, recorded for the first seed.
+    """Plan a training run of every architecture on every graph, with recordings for the first seed.
 
     Args:
         graphs: Configs of the graphs, by name.
@@ -49,7 +49,7 @@ def filmed(
         The plan.
 
         - Labels of the trials: ``graph``, ``architecture`` (associative, TinyNN,
-          TinyGPT, TinySSM, Node2Vec) and, unless it is ``None``, ``condition``.
+          TinyGPT, TinySSM, Node2Vec) and, if ``conditions`` is given, ``condition``.
         - Measures: ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
           (:func:`inweights.probes.hop_correlation`) and ``film``
           (:func:`inweights.probes.snapshot`; during training, only for the first seed

@@ -157,7 +157,8 @@ class PathStarTraining(iw.Config):
                 token`` (only over the hardest token, the first after the root; the
                 answer then consists of this token only).
             task: Config of the world. Its pauses and answer are replaced by the values
-                of these settings. For a :class:`PathStar`, so are its arms and nodes.
+                of these settings. For a :class:`PathStar`, its arms and nodes are
+                replaced as well.
 
         Returns:
             The trial, with the given labels.

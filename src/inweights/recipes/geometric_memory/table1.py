@@ -44,7 +44,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs on every graph: associative memory, a Transformer and Node2Vec.
+    """Plan training runs of an associative memory, a Transformer and Node2Vec on every graph.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``descent`` and ``most``;

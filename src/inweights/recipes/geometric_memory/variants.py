@@ -53,8 +53,8 @@ class Variant(iw.Config):
         """Return the config of a model with the changes applied.
 
         Args:
-            model: Config of a model. A GPT counts as TinyGPT and a Mamba as TinySSM;
-                other models are returned unchanged.
+            model: Config of a model. A GPT is treated as TinyGPT, and a Mamba as
+                TinySSM; other models are returned unchanged.
 
         Returns:
             The changed config, or ``model`` itself if nothing changes. The given config

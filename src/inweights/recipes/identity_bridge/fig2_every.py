@@ -32,7 +32,7 @@ class Settings(iw.Config):
         untied_complexities: Values of ``C`` for the GPTs with an untied head, ``gpt``
             and ``gpt-small``, which take three times as long.
         gpt: The GPTs with an untied head, and their training.
-        tied: The GPTs with a tied head, and their training. They are initialised as
+        tied: The GPTs with a tied head, and their training. They are initialised as in
             GPT-2, or with small weights.
         emb_mlp: The Emb-MLP and its training.
     """
@@ -118,7 +118,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``excess``, the accuracy minus 1/C. Columns: all columns of ``accuracy``, plus
           ``one_over_c, excess``.
         - ``excess_among``: the same, but ``excess`` is ``accuracy_among`` (the accuracy
-          if only objects count as candidates) minus 1/C. Columns: as in ``excess``.
+          if only objects are candidates) minus 1/C. Columns: as in ``excess``.
         - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
           (kinds) of facts. Columns: ``model, complexity, seed, accuracy``.
 

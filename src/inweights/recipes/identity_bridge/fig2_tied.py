@@ -28,7 +28,7 @@ class Settings(iw.Config):
         complexities: Values of ``C``, the number of objects per subject (from 1 to
             ``n``), with identities.
         controls: Values of ``C`` in worlds without identities, for models that are
-            initialised as GPT-2.
+            initialised as in GPT-2.
         uniform_controls: Values of ``C`` in worlds without identities, for models whose
             matrices all have the same initial standard deviation.
         tied: The GPTs with a tied head, and their training.

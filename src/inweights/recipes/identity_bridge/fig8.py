@@ -57,7 +57,7 @@ class Settings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the files of each model, by name; models of installed packages are left out.
+        """Dictionary that maps each model's name to a hash of its files, except for bundled models.
 
         Raises:
             DataError: A file of a model cannot be read.
@@ -125,11 +125,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``sets``: a row per run and ``set`` of questions (``D_correct``,
           ``D_partial``, ``D_incorrect``), with the mean rises of the answer's
           probability for the prompt ``(e1, r2)``, as
-          :func:`~inweights.recipes.shared.language.tables.rises` returns them: in
-          powers of ten (``decades``), the same minus the rise of the wrong candidates'
-          probability (``own``), and the difference of the answer's probability
-          (``rise``) and of its share among the candidates (``share_rise``). Columns:
-          ``model, condition, seed, set, decades, own, rise, share_rise``.
+          :func:`~inweights.recipes.shared.language.tables.rises` returns them: the rise
+          in powers of ten (``decades``), the same minus the rise of the wrong
+          candidates' probability (``own``), the rise as a difference (``rise``), and
+          the difference of the answer's share among the candidates (``share_rise``).
+          Columns: ``model, condition, seed, set, decades, own, rise, share_rise``.
         - ``all``: a row per run, with the same means over all questions; ``set`` is
           ``all``. Columns: as in ``sets``.
         - ``shown``: two rows for each row of ``sets``, for the figure: ``value`` is the

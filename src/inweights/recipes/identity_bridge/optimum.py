@@ -40,7 +40,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings, identity: bool) -> Plan:
-    """Plan the computation of the optimum of program (2) for every size, without any training.
+    """Plan the computation of the optimum of program (2) for every size; no model is trained.
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
     logits under a margin of at least 1 for every trained fact.
@@ -53,12 +53,14 @@ def plan(settings: Settings, identity: bool) -> Plan:
     Returns:
         The plan.
 
-        - Label of the trials: ``n`` (``settings.n`` and all ``sizes``). For each trial,
-          program (2) is solved instead of training a model, only for the first seed.
+        - Label of the trials: ``n`` (``settings.n`` and all ``sizes``). In each trial,
+          program (2) is solved and no model is trained. Trials are run only for the
+          first seed.
         - Measures: ``tokens``, ``first_hop`` and ``composition``
-          (:func:`inweights.probes.templates`, each with ``rows`` of this name; the last
-          two only for ``settings.n``), ``margins`` (:func:`inweights.probes.margins`)
-          and ``norms`` (:func:`inweights.probes.nuclear_norm`).
+          (:func:`inweights.probes.templates`, each with its name as the argument
+          ``rows``; the last two only for ``settings.n``), ``margins``
+          (:func:`inweights.probes.margins`) and ``norms``
+          (:func:`inweights.probes.nuclear_norm`).
         - Computation: ``bounds``
           (:func:`~inweights.theory.identity_bridge.proof.known_norm`), also with the
           label ``n``.
@@ -131,7 +133,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``extremes``: a row per ``n``, with the ``least`` and the ``largest`` margin
           over the compositions. Columns: ``n, seed, least, largest``.
         - ``norms``: a row per ``n``, with the nuclear norm of the solution (``norm``),
-          the proven least norm (``bound``) and ``gap``, 1 minus bound over norm.
+          the proven least norm (``bound``) and ``gap``, which is ``1 - bound / norm``.
           Columns: ``n, seed, least_margin, norm, bound, gap``.
 
     Raises:

@@ -29,10 +29,10 @@ class Settings(iw.Config):
             of the proofs are checked; each from 2 to 10⁹.
         full: Values of ``N`` at which the full program is compared with the symmetric
             one; each from 2 to 10⁹.
-        ties: ``N`` of the worlds with complexity above 1, at least 2.
-        complexities: Values of ``C``, the number of objects per subject, of those
+        ties: Value of ``N`` in the worlds with complexity above 1; at least 2.
+        complexities: Values of ``C``, the number of objects per subject, in those
             worlds; each from 1 to ``ties``.
-        trained: ``N`` of the worlds on which models are trained, at least 2.
+        trained: Value of ``N`` in the worlds on which models are trained; at least 2.
         steps: Number of updates of each training run.
         every: Number of updates between two measurements of the direction of the
             weights, at least 1.
@@ -92,8 +92,8 @@ def plan(settings: Settings) -> experiments.Plan:
 
     Raises:
         ConfigError: ``trained`` is below 2, ``every`` is negative, or a value is out of
-            range for the model or its training. Numbers of the computations are checked
-            when they are computed.
+            range for the model or its training. The arguments of the computations are
+            checked when these are run.
     """
     worlds = [(n, 1) for n in settings.full] + [
         (settings.ties, c) for c in settings.complexities

@@ -49,8 +49,8 @@ def plan(settings: Settings) -> experiments.Plan:
           (:func:`inweights.probes.accuracy`).
         - Computation: ``predicted``
           (:func:`~inweights.theory.prediction.predict.predicted_queries`), the answers
-          that the programs predict for every query, for both conditions of the Emb-MLP,
-          with the same labels and for each seed.
+          that the programs predict for every query. Predictions are made for both
+          conditions of the Emb-MLP, with the same labels and for each seed.
 
         Pairs of ``told`` and ``denied`` whose sum is not below ``members`` are left
         out, since no member would remain for queries.

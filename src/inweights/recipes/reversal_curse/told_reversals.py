@@ -60,8 +60,8 @@ def plan(settings: Settings) -> experiments.Plan:
           (:func:`inweights.probes.accuracy`).
         - Computation: ``predicted``
           (:func:`~inweights.theory.prediction.predict.predicted_queries`), the answers
-          that the programs predict for every query, for both conditions of the Emb-MLP,
-          with the same labels and for each seed.
+          that the programs predict for every query. Predictions are made for both
+          conditions of the Emb-MLP, with the same labels and for each seed.
 
     Raises:
         ConfigError: ``n`` is below 2, ``identities`` contains an unknown value, a
