@@ -272,7 +272,7 @@ def test_untied_storage_takes_directed_graphs() -> None:
         storage.shifted_storage,
         storage.bipartite_storage,
     ):
-        with pytest.raises(DataError, match="symmetric without loops"):
+        with pytest.raises(DataError, match="symmetric without self-edges"):
             tied(a)
 
 

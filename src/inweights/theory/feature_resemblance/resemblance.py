@@ -168,20 +168,22 @@ def linear_cosines(
     kappa: float = 300.0,
     hidden: int = 10,
 ) -> Float[Reals, " P"]:
-    """Return the predicted cosine of each pair of tokens' value vectors, from the facts alone.
+    """Predict the cosine of the value vectors of each pair of tokens, from the facts alone.
 
     The value vector of a token is ``W_V e`` of a :class:`~inweights.models.OneLayer`
-    after stage 1. A fact of weight ``ω`` (weights sum to 1) and answer ``y``, one of
-    ``K`` answers of the world, adds ``ω/T (1_y − 1/K)`` to the coefficients ``α_e`` of
-    each of its ``T`` tokens; ``cos = ⟨α_a, α_b⟩ / √((|α_a|² + ν²)(|α_b|² + ν²))`` with
-    ``ν² = m / (η κ0 T1)²``. For the paper's worlds, this equals
+    after stage 1. Let ``ω`` be the weight of a fact (weights sum to 1), and ``y`` its
+    answer, one of ``K`` answers of the world. The fact adds ``ω/T (1_y − 1/K)`` to the
+    coefficients ``α_e`` of each of its ``T`` tokens. The cosine is then ``⟨α_a, α_b⟩ /
+    √((|α_a|² + ν²)(|α_b|² + ν²))``, where ``ν² = m / (η κ0 T1)²``. For the paper's
+    worlds, this equals
     :func:`curriculum_cosine` up to ``1/K``. It also covers shared labels, identities of
     only some bridges, and any number of relations.
 
     The prediction holds while logits are near 0. It becomes inaccurate if many entities
     share few labels (with 6 categories for 60 tuples, its mean error was .04 to .06),
-    or if stage 1 is long;
-    :func:`inweights.theory.feature_resemblance.stage_one.stage_one` measures this.
+    or if stage 1 is long. The column ``linear`` of
+    :func:`inweights.theory.feature_resemblance.stage_one.stage_one` measures how much
+    an actual run differs from this approximation.
 
     Args:
         world: World with the facts; only the first token of an answer is used.
@@ -267,7 +269,7 @@ def weights_of(world: World, roles: Mapping[str, float]) -> Float[Reals, " N"]:
 def linear_coefficients(
     world: World, weights: Float[Reals, " N"]
 ) -> Float[Reals, "V K"]:
-    """Return ``α``, by which stage 1 changes each token's value vector along each label.
+    """Return the coefficients ``α`` of the change of value vectors along labels in stage 1.
 
     Args:
         world: World with the facts; only the first token of an answer is used.

@@ -1,14 +1,14 @@
 """Track eigenvalues and eigenvectors while Node2Vec is trained (Geometric Memory, F.2, F.3).
 
 :func:`by_space` and :func:`propositions` convert a
-:class:`~inweights.theory.geometric_memory.node2vec.Trajectory` into tables, with which
-recipes test the propositions. :func:`outside` measures how far a matrix mixes
-eigenspaces.
+:class:`~inweights.theory.geometric_memory.node2vec.Trajectory` into tables. Recipes use
+these tables to test the propositions. :func:`outside` measures how strongly a matrix
+mixes eigenspaces.
 
 The matrices of a trajectory are expressed in the eigenspaces of the negative Laplacian
-``P + Pᵀ − 2I``: ``C`` (Propositions 6, 9), the softmax ``S`` (7), the walk (8) and the
-vectors ``V`` (10). NumPy only. Shapes: ``K`` recorded steps, ``N`` nodes, ``D`` width,
-``G`` eigenspaces.
+``P + Pᵀ − 2I``. They are ``C`` (Propositions 6 and 9), the softmax ``S`` (Proposition
+7), the walk (Proposition 8) and the vectors ``V`` (Proposition 10). Only NumPy is used.
+Shapes: ``K`` recorded steps, ``N`` nodes, ``D`` width, ``G`` eigenspaces.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
         the eigenvectors ``v_i`` of the space, which is an eigenvalue of ``C`` if
         Proposition 6 holds); ``energy`` (fraction of ``‖V‖²`` in the space); ``length``
         (root mean square length of the projections of ``V`` onto the eigenvectors).
-        Here ``V`` are the vectors, to which an update adds ``η C V``.
+        ``V`` are the vectors of the nodes, and an update adds ``η C V`` to them.
 
     Raises:
         DataError: The run has several replicas or is untied, or the graph has no edge.
@@ -84,8 +84,8 @@ def propositions(
         run: Result of :func:`~inweights.theory.geometric_memory.node2vec.descend` for
             one replica (``R = 1``) of a tied model.
         a: Adjacency, ``[N, N]`` (``N`` nodes).
-        spaces: Number of top eigenspaces that count as Fiedler-like, from 1 to ``G -
-            1`` for ``G`` eigenspaces.
+        spaces: Number of top eigenspaces that are treated as Fiedler-like, from 1 to
+            ``G - 1`` for ``G`` eigenspaces.
 
     Returns:
         One row per recorded step. ``V`` are the vectors, ``S`` is the row softmax of
@@ -95,7 +95,7 @@ def propositions(
         - ``step`` and ``loss`` (mean over nodes, in nats).
         - ``outside_c``, ``outside_s``, ``outside_v``: the share, from 0 to 1, of ``C``,
           ``S + Sᵀ`` and ``V Vᵀ`` that mixes eigenspaces (:func:`outside`; Proposition
-          6); ``outside_random``: its mean over random bases.
+          6); ``outside_random``: the mean of this share over random bases.
         - ``s_low``, ``s_high``, ``s_trace``: smallest and largest eigenvalues of ``S``,
           and the sum of all eigenvalues divided by ``N`` (7).
         - ``walk_low``, ``walk_high``: smallest and largest eigenvalues of ``P + Pᵀ −
@@ -107,7 +107,8 @@ def propositions(
           the largest angle between the corresponding eigenvectors and the degenerate
           eigenvectors of the graph.
         - ``top``: fraction of the energy of ``V`` in the top eigenspaces, without the
-          degenerate vectors (10); ``degenerate``: fraction in the degenerate vectors.
+          degenerate vectors (10); ``degenerate``: fraction of the energy in the
+          degenerate vectors.
         - ``change``: ``‖CV‖ / ‖V‖``, which is 0 at a fixed point; ``norm``: ``‖V‖``.
 
     Raises:
@@ -179,13 +180,15 @@ def propositions(
 def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
     """Return the fraction of a matrix that maps between different eigenspaces of a graph.
 
-    ``Σ_{i, j of different spaces} (v_iᵀ X v_j)² / ‖X − tr(X)/N‖²``: 0 if ``X`` and the
-    Laplacian have common eigenvectors, 1 if they share no direction. The multiple of
-    the identity is subtracted, since every vector is an eigenvector of it.
+    The fraction is ``Σ_{i, j of different spaces} (v_iᵀ X v_j)² / ‖X − tr(X)/N‖²``. It
+    is 0 if ``X`` and the Laplacian have common eigenvectors, and 1 if they share no
+    direction. The multiple of the identity is subtracted, since every vector is an
+    eigenvector of it.
 
     Args:
         symmetric: ``X``, ``[N, N]`` (``N`` nodes).
-        spectrum: Eigenspaces of the graph; all degenerate vectors count as one space.
+        spectrum: Eigenspaces of the graph. All degenerate vectors together are treated
+            as one space.
 
     Returns:
         A number from 0 to 1; NaN for a multiple of the identity.
@@ -211,7 +214,7 @@ def _spectrum(run: Trajectory, a: Floats) -> Spectrum:
     """Return the eigenspaces of a graph; raise a DataError unless there is one tied model."""
     if run.targets is not None or run.frames.shape[1] != 1:
         raise DataError(
-            f"expected a run of one tied model, got {run.frames.shape[1]} "
-            + ("tied" if run.targets is None else "untied")
+            f"expected a run of one tied model, got {run.frames.shape[1]} replica(s) of "
+            + ("a tied model" if run.targets is None else "an untied model")
         )
     return eigenspaces(operator(a))

@@ -1,7 +1,7 @@
 """Run stage 1 of a one-layer transformer in closed form; measure what the lemmas bound.
 
-:func:`lemma_1` tests the gradients against autograd, :func:`stage_one` measures a run,
-and :class:`StageOneResult` is its result, with which :mod:`~.stage_two` continues.
+:func:`lemma_1` tests the gradients against autograd, and :func:`stage_one` measures a
+run. :class:`StageOneResult` contains the matrices from which :mod:`~.stage_two` goes on.
 Gradient descent uses :func:`~inweights.theory.feature_resemblance.gradients.gradients`,
 without autograd or a training loop. Shapes: ``N`` facts, ``T`` positions, ``V`` tokens,
 ``D`` width, ``K`` labels, ``M`` width of the MLP.

@@ -3,14 +3,13 @@
 :func:`stage_two` continues from :class:`~.stage_one.StageOneResult` and returns losses
 alongside the bounds of lemmas 7, 9, 10, 12, 13 and 16.
 
-With frozen attention, the logits are linear in ``w``, so that stage 2 descends on a
-convex loss. The proofs compare ``w`` with a ``w*`` that has a large margin: if ``η
-‖∇L‖² ≤ L`` at every step, telescoping ``‖w − w*‖²`` gives ``min_{t < T} L ≤ ‖w(0) −
-w*‖² / (ηT) + 2 L(w*)``, so that ``T2`` steps of the order of ``1/(ηε)`` reach a loss
-``ε``, up to logarithms. All bounds are missing in our copy of the paper. The bounds
-computed here follow from those steps of the proofs that the copy contains, with the
-constants of the run. Shapes: ``N`` facts of a phase, ``K`` labels, ``D`` width, ``V``
-tokens.
+With frozen attention, the logits are linear in ``w``, so that the loss of stage 2 is
+convex. The proofs compare ``w`` with a ``w*`` that has a large margin. If ``η ‖∇L‖² ≤
+L`` at every step, telescoping ``‖w − w*‖²`` gives ``min_{t < T} L ≤ ‖w(0) − w*‖² / (ηT)
++ 2 L(w*)``. Therefore ``T2`` steps of the order of ``1/(ηε)`` reach a loss ``ε``, up to
+logarithms. All bounds are missing in our copy of the paper. The bounds computed here
+follow from the steps of the proofs that the copy does contain, and use the constants of
+the run. Shapes: ``N`` facts of a phase, ``K`` labels, ``D`` width, ``V`` tokens.
 """
 
 from collections.abc import Mapping, Sequence
@@ -155,7 +154,7 @@ class _Phase:
 def _against_bound(
     phase: _Phase, margins: Reals, steps: int
 ) -> tuple[pl.DataFrame, Reals]:
-    """Return losses and bounds by number of steps, and the direction in which ``u`` moves."""
+    """Return losses and bounds by number of steps, and the direction of the change of ``u``."""
     losses, squares, pull = _descend(phase, steps)
     far, left = _comparators(phase, margins)
     shown = np.unique(

@@ -49,8 +49,8 @@ def one_layer_start(
 
     Returns:
         Two rows. The column ``vectors`` is ``w`` for the vectors of the MLP (lemma 3),
-        and ``W_V e`` for the value vectors of tokens, whose products with ``w`` count
-        as well (lemma 4, or 5 for two hops). ``length`` is the largest relative
+        and ``W_V e`` for the value vectors of tokens (lemma 4, or 5 for two hops), whose
+        products with ``w`` are included. ``length`` is the largest relative
         difference between ``‖x‖²`` and ``σ0² d``; ``product`` is the largest ``|⟨x,
         y⟩|`` of two vectors, divided by ``2 σ0² √(d log(M²/δ))`` for ``M`` vectors.
 

@@ -2,5 +2,5 @@
 
 :mod:`~.spectral` computes spectra, :mod:`~.node2vec` runs the dynamics of appendix F,
 and :mod:`~.storage` builds the constructions of appendix E. Probes of geometry and
-recipes build on them.
+recipes use these modules.
 """

@@ -63,7 +63,7 @@ class Bands:
         Args:
             count: Number of nodes ``N``.
             u: Start nodes of the ``E`` edges, ``[E]``.
-            v: End nodes of the edges, ``[E]``. Parallel edges count once.
+            v: End nodes of the edges, ``[E]``. Parallel edges are counted once.
             kind: Kind of negative Laplacian: ``walk`` (the default, as in the paper:
                 ``P + Pᵀ − 2I`` of the random walk ``P``), ``combinatorial`` or
                 ``normalised``; see :func:`~.spectral.operator`.
@@ -134,11 +134,11 @@ class Bands:
                 bands.
 
         Returns:
-            Fractions that sum to 1, for ``B`` bands from the largest eigenvalues down,
-            ``[B]``, or with ``cut`` two, above and below the limit (NaN if there is no
-            energy). The second element is a bound on the error of a cumulative fraction
-            (NaN if there is no energy): half of the weight of the two quadrature nodes
-            next to a limit, at the limit where this weight is largest.
+            First, fractions that sum to 1: for ``B`` bands from the largest eigenvalues
+            down, ``[B]``; with ``cut``, two fractions, above and below the limit.
+            Second, a bound on the error of a cumulative fraction: half of the weight of
+            the two quadrature nodes next to a limit, at the limit where this weight is
+            largest. If there is no energy, all of these numbers are NaN.
 
         Example:
             >>> ring = np.arange(6)
@@ -185,7 +185,7 @@ def _bands(count: int, ends: bytes, kind: Operator) -> Bands:
     parts, component = connected_components(matrix, directed=False)
     if parts == count:
         raise DataError(
-            "the graph has no edge between two nodes, and therefore no spectrum"
+            "the graph has no edge between two nodes, so it has no spectrum"
         )
     top = np.zeros(count)
     low = 0.0

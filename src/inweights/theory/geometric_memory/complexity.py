@@ -1,7 +1,7 @@
 """Costs of storing a graph as a list of edges or as vectors (Geometric Memory §3, App. E).
 
 The constructions that store a graph are in ``storage.py``. Shapes: ``N`` nodes; ``M``
-is the number of associations (an edge in both directions counts twice).
+is the number of associations (an edge in both directions is counted twice).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def bit_complexity(
     """Return the bits of associative and geometric storage: ``M log₂ N`` and ``N · m · log₂ Δ``.
 
     This is Proposition 1 of Geometric Memory, App. E. Associative storage is a list of
-    edges, geometric storage one vector per node.
+    edges, and geometric storage is one vector per node.
 
     Args:
         a: 0/1 adjacency, ``[N, N]``; symmetric if both directions of the edges are

@@ -86,7 +86,7 @@ class Detail:
         Returns:
             A matrix ``[K, K]`` of 0 and 1 for ``K`` drawn nodes, from row to column. An
             entry is 1 if an edge leads from a node that the row represents to one that
-            the column represents. Self-edges count only if all nodes are drawn.
+            the column represents. Self-edges are included only if all nodes are drawn.
 
         Example:
             >>> path = np.arange(8), np.arange(1, 9)

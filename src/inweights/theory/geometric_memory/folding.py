@@ -1,7 +1,7 @@
 """Explain why an untied head folds a geometry: it loses the signs of eigenvalues.
 
-This explanation is our own. :func:`grown_vectors` returns the predicted embeddings,
-with which trained embeddings are compared.
+This explanation is our own. :func:`grown_vectors` returns the predicted embeddings, to
+be compared with trained embeddings.
 
 Let ``E`` be the embeddings of the given nodes and ``U`` the embeddings of the predicted
 nodes. Near zero logits, the loss of edges ``u → w`` changes them by ``dE/dt = S U`` and
@@ -9,7 +9,7 @@ nodes. Near zero logits, the loss of edges ``u → w`` changes them by ``dE/dt =
 softmax subtracts. A tied head has ``U = E``: directions grow as ``exp(λt)``, and
 directions in which neighbours differ (``λ < 0``) decay. For independent tables, ``E
 Eᵀ`` becomes ``P cosh(2tΣ) Pᵀ`` with ``S = P Σ Qᵀ``: both signs grow equally. For
-symmetric ``S`` that is the even part of the tied ``exp(2tS)``. On a bipartite graph,
+symmetric ``S``, this is the even part of the tied ``exp(2tS)``. On a bipartite graph,
 only the odd part distinguishes pairs of nodes an odd number of hops apart, so that only
 distances between nodes an even number of hops apart remain in order.
 
@@ -33,9 +33,10 @@ def grown_vectors(
     Args:
         a: Adjacency ``[N, N]`` of ``N`` nodes, from row to column
             (:func:`~inweights.theory.geometric_memory.graph.adjacency`).
-        tied: Whether given and predicted nodes share their embeddings, with only the
-            identity between them at the start. A linear map with eigenvalues of both
-            signs between them, as in a TinyNN, has the effect of an untied head.
+        tied: Whether given and predicted nodes share their embeddings, and the model
+            between embedding and head is the identity at the start. If it is a linear
+            map with eigenvalues of both signs, as in a TinyNN, the effect is that of an
+            untied head.
         time: Time of training, in units of the growth time of the fastest direction.
         classes: Number ``V`` of the head's classes; the default 0 means ``N``.
 

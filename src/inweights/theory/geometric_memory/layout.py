@@ -22,7 +22,9 @@ _ROUNDS = 300
 
 
 def roots_of(hops: Float[Floats, "N N"]) -> list[int]:
-    """Return the centre of every component: the node whose farthest node is nearest.
+    """Return the centre of every component: the node with the smallest eccentricity.
+
+    The eccentricity of a node is its distance to the node that is farthest from it.
 
     Ties are broken by the smallest sum of distances, and then by the lowest id. The
     centre of the largest component comes first.

@@ -4,8 +4,8 @@
 :func:`probabilities`, :func:`losses` and :func:`coefficients` evaluate one point.
 
 Gradient ascent on ``J = Σ_i (1/n_i) Σ_{j ∈ nbr(i)} log S_ij`` with ``S = softmax(V
-Vᵀ)`` by row (the node itself included) is ``V ← V + η C V``, ``C = (P − S) + (P −
-S)ᵀ``, ``P = D⁻¹A``. (The paper calls the softmax ``P``.) For a node without edges, the
+Vᵀ)`` by row (the node itself included) is ``V ← V + η C V``, where ``C = (P − S) + (P −
+S)ᵀ`` and ``P = D⁻¹A``. (The paper calls the softmax ``P``.) For a node without edges, the
 rows of ``P`` and ``S`` are 0. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K``
 recorded steps.
 """

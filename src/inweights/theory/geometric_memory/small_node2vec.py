@@ -45,8 +45,8 @@ def advance(
 
     Returns:
         A new array ``[R, N, D]``; or ``None`` if the squared length of a vector is 300
-        or more at the start, or a result is not finite, so that the caller has to make
-        the updates in a way that avoids overflow.
+        or more at the start, or a result is not finite. After ``None``, the caller has
+        to make the updates with a method that avoids overflow.
 
     Example:
         >>> walk = np.array([[0.0, 1.0], [1.0, 0.0]])

@@ -245,8 +245,8 @@ def eigenspaces(
 
     Args:
         symmetric: The negative Laplacian, ``[N, N]``, of ``N`` nodes (:func:`operator`).
-        tolerance: Largest difference between neighbouring eigenvalues that count as
-            equal, relative to the largest absolute eigenvalue (or to 1 if that is
+        tolerance: Largest difference between neighbouring eigenvalues that are treated
+            as equal, relative to the largest absolute eigenvalue (or to 1 if that is
             larger).
 
     Returns:
@@ -284,7 +284,7 @@ def eigenspaces(
         start += len(nodes)
     if null.all():
         raise DataError(
-            "the graph has no edge between two nodes, and therefore no spectrum"
+            "the graph has no edge between two nodes, so it has no spectrum"
         )
     # The degenerate vectors first, then from the largest value down.
     order = np.lexsort((-values, ~null))

@@ -4,8 +4,8 @@
 functions named ``…_storage`` return embeddings whose logits are 1 on edges and 0
 between other nodes (Propositions 3 to 5), and :func:`fit` measures how large the errors
 are. :mod:`~.storage_tables` makes tables of the results. Shapes: ``N`` nodes, ``M``
-stored associations (an edge in both directions counts twice), ``E`` undirected edges,
-``D`` width.
+stored associations (an edge in both directions is counted twice), ``E`` undirected
+edges, ``D`` width.
 """
 
 from __future__ import annotations
@@ -274,10 +274,10 @@ def fit(
 
 
 def _refuse_directed(a: Floats) -> None:
-    """Raise a DataError if a tied model cannot store the graph: it is directed, or has loops."""
+    """Raise a DataError unless a tied model can store the graph: undirected, no self-edges."""
     counted_associations(a)
     if not np.array_equal(a, a.T) or a.diagonal().any():
         raise DataError(
             "a tied model gives (u, v) and (v, u) the same logit, so its adjacency must be "
-            "symmetric without loops; train both directions, or use untied_storage"
+            "symmetric without self-edges; train both directions, or use untied_storage"
         )

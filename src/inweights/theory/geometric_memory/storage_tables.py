@@ -1,7 +1,7 @@
 """Make tables of the storage of one graph: costs, and results of each construction.
 
-Recipes compare trained models with them (Geometric Memory E.2, E.3); the formulas are
-in :mod:`~inweights.theory.geometric_memory.storage`.
+Recipes compare trained models with these tables (Geometric Memory E.2, E.3). The
+formulas are in :mod:`~inweights.theory.geometric_memory.storage`.
 """
 
 import math
