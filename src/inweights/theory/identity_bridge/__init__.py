@@ -1,5 +1,5 @@
 """Evaluate the proofs of Identity Bridge (App. A) numerically.
 
-:mod:`~.proof` contains the theorems and lemmas, :mod:`~.proof_kkt` problem (11);
-recipes turn their tables into claims.
+:mod:`~.proof` evaluates the theorems and lemmas, and :mod:`~.proof_kkt` evaluates
+problem (11). Recipes turn the resulting tables into claims.
 """

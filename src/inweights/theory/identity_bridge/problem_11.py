@@ -54,7 +54,7 @@ def kept_constant(p: Parameters, n: int) -> Floats:
 
 
 def multipliers_of_11(n: int) -> dict[str, float]:
-    """Return the multipliers of problem (11) in closed form, by the name of the constraint.
+    """Return the multipliers of problem (11) in closed form, keyed by constraint name.
 
     At least one of ``g_7`` and ``g_8`` has the multiplier 0. Problem (11) of Identity
     Bridge (App. A.2) is program (2) with identity facts: it minimises the nuclear norm
@@ -65,8 +65,8 @@ def multipliers_of_11(n: int) -> dict[str, float]:
         n: Number of entities of each kind.
 
     Returns:
-        Multipliers by name: ``g1`` to ``g9`` (of inequalities, at least 0) and ``h1``,
-        ``h2`` (of equalities, of any sign).
+        Multipliers keyed by name: ``g1`` to ``g9`` (of inequalities, at least 0) and
+        ``h1``, ``h2`` (of equalities, of any sign).
 
     Raises:
         ConfigError: ``n`` is below 2.
@@ -168,7 +168,7 @@ def stationarity(
     Args:
         p: The parameters; ``t`` is ``|a1 d1 - b1 c1|``.
         n: Number of entities of each kind.
-        active: Slack below which an inequality counts as active.
+        active: Slack below which an inequality is treated as active.
 
     Returns:
         Three numbers: the norm of the KKT residual, divided by the norm of the gradient

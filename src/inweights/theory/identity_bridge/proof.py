@@ -101,8 +101,7 @@ def without(n: int) -> pl.DataFrame:
         - ``gap``: accuracy of the optimum of (2) (relative gap).
         - ``thm 2``: margin of every composition, computed from rows of the matrix.
         - ``(38)``: logit of the own object minus logit of the bridge in a subject's
-          row, which is ``b1 + b2 - a1
-          - a2`` in the form (34).
+          row, which is ``b1 + b2 - a1 - a2`` in the form (34).
         - ``closed form``: relative difference between the nuclear norm of the closed
           form and the lower bound that the central path certifies.
         - ``lemma 4``: relative difference by which the optimum of problem (36) is below

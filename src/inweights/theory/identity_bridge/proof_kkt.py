@@ -49,9 +49,10 @@ def at_optimum(n: int) -> pl.DataFrame:
         - ``licq``: number of active gradients minus their rank.
         - ``mfcq``: slope at which a direction leaves all active constraints at once; if
           it is positive, multipliers exist.
-        - ``(27)``: in Case 1 (``a1 + n a2 = e = 0``) the margin of the prompt ``(a_1,
-          r1)``, minus 1: the logit of its answer ``b_1`` less that of ``c_1``, computed
-          from the matrix. If it is negative, the case is impossible.
+        - ``(27)``: in Case 1 (``a1 + n a2 = e = 0``), the margin of the prompt ``(a_1,
+          r1)`` minus 1. The margin is the logit of the answer ``b_1`` minus the logit
+          of ``c_1``, computed from the matrix. If the value is negative, the case is
+          impossible.
         - ``case 2``: multiplier of ``g_1`` divided by ``n - 1``. If it is positive, the
           case is impossible.
         - ``(33)``: right side of (33) divided by the left side and by ``√n``; at least
@@ -127,11 +128,12 @@ def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
           by ``(n - 1) / √M1``; 1 if the proposition is exact.
         - ``(23)``: change of ``M2`` and of ``h_1`` along the direction (22), (23) with
           ``Δa2 = +αε/n``.
-        - ``(23) printed``: the same with the minus sign of one version of the paper.
+        - ``(23) printed``: the same change with the minus sign that one version of the
+          paper has.
         - ``(24)``: error of the change of ``M1``.
         - ``(25)``: error of the change of the objective according to (25) with the
           factor ``1/√M1``.
-        - ``(25) printed``: the same without the factor, as it is printed.
+        - ``(25) printed``: the same error without the factor, as (25) is printed.
         - ``(25) sign``: largest change divided by the predicted one; positive if the
           direction descends.
 
@@ -234,7 +236,7 @@ def check_rows(values: dict[str, float]) -> pl.DataFrame:
     """Return a dictionary of checks as a table.
 
     Args:
-        values: Value of each check, by its name.
+        values: Value of each check, keyed by the name of the check.
 
     Returns:
         One row per check, in the order of the dictionary, with the columns ``check``

@@ -36,10 +36,10 @@ class Advice:
 
     Attributes:
         identities: Names of the tokens ``b`` whose identity ``b → b`` should be added.
-        mended: Indices of queries that fail or are tied now, and would follow.
+        mended: Indices of queries that fail or are tied now but would follow.
         open: Indices of queries that would still not follow; with several parts, only
-            those of the parts that have advice.
-        broken: Indices of queries that follow now, and would no longer follow.
+            queries of the parts that have advice.
+        broken: Indices of queries that follow now but would no longer follow.
         status: Status of the solution that verified the advice, ``certified`` or ``not
             certified``.
         gap: Relative gap of that solution, or of the least certain solution of a part.
@@ -79,7 +79,7 @@ def bridges(
     A query chains two facts through the bridge ``b`` if some tokens of its prompt are
     the prompt of a fact with answer ``b``, and ``b`` together with the remaining tokens
     is the prompt of a fact whose answer is right for the query. For longer chains, ``b``
-    and at least two remaining tokens may again chain facts. Facts ``b → b`` do not count.
+    and at least two remaining tokens may in turn chain facts. Facts ``b → b`` are ignored.
 
     Args:
         world: Facts and queries.
@@ -118,7 +118,7 @@ def _links(
     """Return the bridges of all chains of facts that lead from a bag of tokens to an answer.
 
     Args:
-        known: Answers of the facts, by the sorted tokens of their prompt.
+        known: Answers of the facts, keyed by the sorted tokens of the prompt.
         tokens: The bag of tokens, sorted.
         answers: Tokens of the answers at which a chain may end.
     """
@@ -156,8 +156,8 @@ def advise_identities(
 ) -> Advice | None:
     """Find a small set of identities ``b → b`` whose addition makes failing queries follow.
 
-    A set is scored by the total number of queries that follow, so that queries that no
-    longer follow count against it. Errors raised by ``forecast`` propagate.
+    The score of a set is the total number of queries that follow, so that queries that
+    no longer follow reduce it. Errors raised by ``forecast`` propagate.
 
     Args:
         world: Facts and queries.

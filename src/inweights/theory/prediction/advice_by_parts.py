@@ -47,8 +47,8 @@ def advise_parts(
 
     Returns:
         The advice for all parts together, with indices of queries in the whole world
-        (``None`` if no part has advice); and the remedies of all parts, those that
-        correct the most queries first.
+        (``None`` if no part has advice); and the remedies of all parts, sorted so that
+        the remedies that correct the most queries come first.
     """
     failing = queries.filter(~pl.col("verdict").is_in(["follows", "open"]))
     counts = failing["part"].value_counts(sort=True)

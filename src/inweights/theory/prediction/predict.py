@@ -71,14 +71,14 @@ def predict(
         decay: Weight decay of the training that is predicted (soft program). ``None``
             predicts the limit of long training without decay (program (2) of Identity
             Bridge, §4.3), if all facts can be stored and the prompts of identities are
-            single tokens. Otherwise it means the soft program with a decay of 3e-4, or
+            single tokens. Otherwise the soft program is solved with a decay of 3e-4, or
             of 1e-2 if identities have longer prompts.
         gap: Relative duality gap to certify for each solution, at least 1e-7, below 1.
-        seconds: Time limit for the whole prediction, in seconds, from 0 to 10**7. It
-            determines how large the parts are. ``None`` for no limit.
+        seconds: Time limit for the whole prediction, in seconds, from 0 to 10**7;
+            ``None`` for no limit. It determines how large the parts are.
         began: Value of :func:`time.perf_counter` at which the limit starts; by default
             the time of this call.
-        iterations: Maximum number of iterations for each part, at least 1; no effect if
+        iterations: Maximum number of iterations for each part, at least 1; unused if
             one program covers thousands of facts.
         tie: Margins of at most this absolute value, at least 0 and below 1, are ties.
             The gap bounds the norm, not the margins; at a gap of 1e-3 some margins have
@@ -273,7 +273,7 @@ def predicted_queries(
         seed: Root seed with which the world is built.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
         gap: Relative duality gap to certify for each solution, at least 1e-7, below 1.
-        decay: Weight decay that is predicted; ``None`` as in :func:`predict`.
+        decay: Weight decay of the training; ``None`` means the same as in :func:`predict`.
 
     Returns:
         One row per query: the table ``queries`` of a

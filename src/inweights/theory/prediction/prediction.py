@@ -1,7 +1,7 @@
-"""A prediction for every query of a world: its table, and the solutions behind it.
+"""Represent predictions for all queries of a world, with the solutions that they are read from.
 
-:func:`inweights.predict` makes one. It provides summaries, probabilities and intervals,
-which the commands and pages of ``audit`` print.
+:func:`inweights.predict` returns a :class:`Prediction`. Its summaries, probabilities and
+intervals are printed by the commands and pages of ``audit``.
 """
 
 import time
@@ -128,7 +128,7 @@ class Prediction:
 
         The columns are ``query`` (its index), ``MODEL probability`` for each of
         :data:`~.calibration.fitted.MODELS` (null for queries that chain no facts, which
-        were not fitted) and ``outlook``: ``likely`` (at least 2/3), ``unlikely`` (at
+        the fit does not cover) and ``outlook``: ``likely`` (at least 2/3), ``unlikely`` (at
         most 1/3) or ``open``, by the probability for a GPT or, if that is null, by the
         verdict. The outlook is ``uncalibrated`` if the fit is too uncertain
         (:attr:`Nearest.vague`) or does not cover the query (chains of three or more
@@ -225,8 +225,8 @@ class Prediction:
         :func:`~inweights.theory.margin_bounds`.
 
         Args:
-            accuracy: Half the width at which an interval is narrow enough; ``None``
-                stops as soon as the verdict is proved.
+            accuracy: Half of the largest width at which an interval is narrow enough;
+                ``None`` stops as soon as the verdict is proved.
             queries: Indices of the queries; ``None`` for all queries. For the other
                 queries, the new columns are null.
             tie: Margins of at most this absolute value are ties.

@@ -43,7 +43,7 @@ class Remedy:
             facts state.
         of: Number of queries that fail in this way, not counting those that the added
             facts state.
-        broken: Number of queries that follow now, and would no longer follow.
+        broken: Number of queries that follow now but would no longer follow.
         status: Status of the solution that verified the remedy, ``certified`` or ``not
             certified``.
     """

@@ -1,4 +1,4 @@
-"""Explain how reliable a prediction is, by its errors for similar facts.
+"""Explain how reliable a prediction is, given the errors of predictions for similar facts.
 
 :func:`trust`, :func:`meaning` and :func:`propose_training` return the sentences that
 ``audit`` and the command ``predict`` print below a prediction.

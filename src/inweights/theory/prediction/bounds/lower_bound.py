@@ -113,7 +113,7 @@ def lower_bound(
         solution: A feasible matrix and multipliers. A smaller gap gives a closer bound:
             the bound loses about the square root of twice the absolute gap.
         functional: ``C``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
-        goal: Value of the bound at which the search stops. By default infinite, so that
+        goal: Value of the bound at which the search stops. With the default, infinity,
             the search does not stop early.
         iterations: Maximum number of iterations for each of three sizes of the extra
             term ``ε ⟨C, W⟩``.

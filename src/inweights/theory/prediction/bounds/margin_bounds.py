@@ -46,10 +46,10 @@ def margin_bounds(
             starting from this point. If it contains a second matrix (``another``), as
             solutions of thousands of facts do, all intervals are left open.
         queries: Indices of the queries; ``None`` for all queries.
-        accuracy: Half the width at which an interval is narrow enough, above 0. With
-            ``None``, an interval is narrowed only until it proves that the margin is
-            above ``tie``, or below ``-tie``. The solver then runs a few times for a
-            query that fails, and once per rival for a query that follows.
+        accuracy: Half of the largest width at which an interval is narrow enough, above
+            0. With ``None``, an interval is narrowed only until it proves that the
+            margin is above ``tie``, or below ``-tie``. The solver then runs a few times
+            for a query that fails, and once per rival for a query that follows.
         tie: Margins of at most this absolute value are ties.
         seconds: Time limit in seconds, after which the remaining intervals are left
             open; ``None`` for no limit.

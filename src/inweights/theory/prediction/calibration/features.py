@@ -1,7 +1,7 @@
 """Compute the inputs of the fit: features of each query, and properties of its world.
 
-:mod:`~.fitted` computes probabilities from :func:`query_features`, and finds the
-nearest family of worlds by :func:`properties`.
+:mod:`~.fitted` computes probabilities from :func:`query_features`, and uses
+:func:`properties` to find the nearest family of worlds.
 """
 
 from collections import Counter, defaultdict
@@ -154,8 +154,10 @@ def properties(world: World) -> dict[str, float]:
         world: Facts and queries.
 
     Returns:
-        Value by name, for facts with a prompt of two tokens (a subject and a relation)
-        without identities: ``facts`` (logarithm of the number of different facts),
+        Dictionary that maps the name of each property to its value. Only facts whose
+        prompts have two tokens (a subject and a relation) and that are not identities
+        are considered. The properties are ``facts`` (logarithm of the number of
+        different facts),
         ``identities`` (of the answers that are also subjects, the fraction that has an
         identity), ``evenness`` (entropy of the answers of a relation divided by its
         maximum, mean over the relations), ``shared`` (fraction of the answers that
@@ -219,7 +221,7 @@ def _after(world: World) -> dict[int, list[tuple[int, int]]]:
 
 
 def _answers(after: dict[int, list[tuple[int, int]]]) -> defaultdict[int, Counter[int]]:
-    """Return the number of times that each object occurs, by relation."""
+    """Return the number of times that each object occurs in facts of each relation."""
     answers: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for links in after.values():
         for relation, thing in links:

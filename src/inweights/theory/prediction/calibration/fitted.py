@@ -114,7 +114,7 @@ class Calibration(msgspec.Struct, frozen=True):
         Args:
             features: Table of :func:`~.features.query_features`.
             without: Name of a family, a key of :attr:`families`. The probabilities are
-                then those of the fit without this family. By default empty, which
+                then those of the fit without this family. The default, an empty string,
                 selects the fit to all families.
 
         Returns:
@@ -248,9 +248,9 @@ def distance(one: Mapping[str, float], other: Effects, spread: Effects) -> float
     """Return the root mean square difference of properties, in standard deviations over all worlds.
 
     Args:
-        one: Properties of a world, by name.
-        other: Properties of another world, or means of a family; a missing property
-            counts as 0.
+        one: Properties of a world, keyed by name.
+        other: Properties of another world, or means of a family; a missing property is
+            treated as 0.
         spread: Standard deviation of each property, above 0; its names are compared.
 
     Returns:
