@@ -13,9 +13,9 @@ certified, even if the iteration has not converged:
 - primal: a matrix divided by its smallest margin is feasible, so that its norm bounds
   the optimum from above;
 - dual: multipliers ``Λ ≥ 0`` divided by ``‖Xᵀ U(Λ)‖_op`` are feasible for the dual
-  program ``max Σ Λ s.t. ‖Xᵀ U(Λ)‖_op ≤ 1``, so that their sum bounds it from below. Row
-  by row, ``U(Λ)`` has the multipliers of the right answers, and minus the multipliers
-  of the wrong answers.
+  program ``max Σ Λ s.t. ‖Xᵀ U(Λ)‖_op ≤ 1``, so that their sum bounds the optimum from
+  below. Row by row, ``U(Λ)`` has the multipliers of the right answers, and minus the
+  multipliers of the wrong answers.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs, ``Q`` queries.
 """

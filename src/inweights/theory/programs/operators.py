@@ -71,15 +71,15 @@ def operator_norm(matrix: Float[Floats, "P K"]) -> float:
 
 
 class MarginProjection:
-    """Projection of logits onto the nearest ones whose margins are at least 1, row by row.
+    """Projection of logits onto the nearest logits with margins of at least 1, row by row.
 
-    A row's right answers are raised to at least ``t`` and its wrong ones lowered to at
-    most ``t - 1``; ``t`` balances the two changes. With one right answer, Newton's
-    method finds ``t`` exactly in a few steps (the balance is concave and piecewise
-    linear), starting from the ``t`` of the previous call.
+    The right answers of a row are raised to at least ``t``, and its wrong answers are
+    lowered to at most ``t - 1``; ``t`` balances the two changes. With one right answer,
+    Newton's method finds ``t`` exactly in a few steps (the balance is concave and
+    piecewise linear), starting from the ``t`` of the previous call.
 
-    Calling an instance takes and returns logits ``[M, K]`` (``K`` outputs); distances
-    are Euclidean.
+    An instance is called with logits ``[M, K]`` (``K`` outputs) and returns the
+    projected logits. Distances are Euclidean.
 
     Args:
         program: Program that states which outputs are right for each of the ``M``

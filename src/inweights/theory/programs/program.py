@@ -1,8 +1,8 @@
-"""State program (2) of Identity Bridge (§4.3) for any facts whose prompts are bags of tokens.
+"""Define program (2) of Identity Bridge (§4.3) for facts whose prompts are bags of tokens.
 
-``min_W ½‖W‖_*²`` such that every fact's right answer beats every other output by a
-margin of 1, where a prompt's logits are the sum of its tokens' rows of ``W``, as in
-Emb-MLP. :class:`Program` contains the constraints, made from a world;
+The program is ``min_W ½‖W‖_*²`` such that the right answer of every fact beats every
+other output by a margin of 1. The logits of a prompt are the sum of its tokens' rows of
+``W``, as in Emb-MLP. :class:`Program` contains the constraints, created from a world;
 :func:`~.nuclear_norm.solve` and :func:`~.soft_program.solve_soft` solve it. Shapes:
 ``M`` distinct prompts, ``P`` input tokens, ``K`` outputs, ``Q`` statements.
 """
@@ -82,8 +82,8 @@ class Program:
             world: Facts and queries with answers of one token each.
             answers: Meaning of several answers to one prompt. ``one`` (default): they
                 contradict each other, which is an error. ``several``: all are right.
-                ``any``: all are right, and further facts that program (2) rejects are
-                accepted as well: prompts that differ only in their order count as one
+                ``any``: all are right, and facts that program (2) rejects are accepted:
+                prompts that differ only in the order of their tokens are treated as one
                 prompt, and no output needs to be wrong. Use ``any`` for the soft
                 program, which always has a solution.
             held: Number of bytes that the solver needs for each pair of a fact and an
@@ -212,7 +212,7 @@ class Program:
         Returns:
             Margins ``[Q]`` (``Q`` statements), in units of the logits; infinite if
             every output is right. Outputs that another statement gives as an answer to
-            the same prompt do not count as wrong.
+            the same prompt are not treated as wrong.
         """
         margins = [np.zeros(0)]
         for logits, columns, rivals in self.compare_in_parts(templates, statements):

@@ -118,8 +118,8 @@ def check_facts(world: World, row: Ids, right: Bools, answers: Answers) -> None:
     Args:
         world: The world with the facts.
         row: Index of the distinct bag of tokens of each fact's prompt, ``[facts]``.
-        right: Which outputs are right answers to each such bag, ``[M, K]`` (``M``
-            distinct prompts, ``K`` outputs).
+        right: Mask of the outputs that are right answers to each such bag, ``[M, K]``
+            (``M`` distinct prompts, ``K`` outputs).
         answers: Whether a prompt may have several right answers: ``one``, ``several``
             or ``any``, as in :meth:`.Program.of`.
 

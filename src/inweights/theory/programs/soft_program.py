@@ -13,8 +13,8 @@ the optimum of program (2) of Identity Bridge, if program (2) has a solution. Th
 program always has a solution, since facts that exclude each other only increase the
 cross-entropy.
 
-It is solved by L-BFGS on the factors, on which the objective has no other local minimum
-once the rank suffices. A certificate, which does not depend on how the point was found,
+The program is solved by L-BFGS on the factors. Once their rank suffices, every local
+minimum is global. A certificate, which does not depend on how the point was found,
 proves the optimum. Let ``Q`` be the distribution of the answers that facts state for
 each prompt. Any ``P`` whose rows are distributions, with ``‖Xᵀ diag(w) (P − Q)‖_op ≤
 λ``, bounds the optimum from below by the mean entropy of ``P``. The softmax of any
@@ -118,8 +118,8 @@ def solve_soft(
     """Minimise the mean cross-entropy of the facts plus ``decay`` times the nuclear norm of ``W``.
 
     At the optimum, tokens for which the facts are symmetric have the same logits.
-    Before the optimum is reached, rounding may break the symmetry: at a gap of 1e-3, by
-    differences of 1e-4 in the margins on some processors.
+    Before the optimum is reached, rounding may break the symmetry. For example, at a gap
+    of 1e-3, margins that should be equal differ by 1e-4 on some processors.
 
     Args:
         program: The facts. ``Program.of(world, "any")`` creates a program from any

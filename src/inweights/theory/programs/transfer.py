@@ -1,4 +1,4 @@
-"""Compute the margin with which a value that a group shares follows for an untrained member.
+"""Compute the margin of a group member's fact that is trained only for other members.
 
 The formula, in :func:`transfer_margin`, is our own.
 """

@@ -189,7 +189,7 @@ class Bounds:
         ]
 
     def state(self) -> State:
-        """Return the arrays, by name, that :meth:`restore` needs to continue from here."""
+        """Return the arrays, keyed by name, that :meth:`restore` needs to continue later."""
         found = {
             "bound": np.asarray(self.bound),
             "optimum": np.asarray(self.optimum),
@@ -288,7 +288,7 @@ class Bounds:
         self.dual /= np.float32(size)
 
     def take_another(self) -> None:
-        """Set :attr:`another` to the first of :attr:`others`, repaired, that is near the optimum.
+        """Repair :attr:`others`; store the first that is near the optimum as :attr:`another`.
 
         Its norm exceeds the optimum by at most 1% or the gap, whichever is larger.
         """

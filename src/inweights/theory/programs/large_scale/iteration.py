@@ -1,8 +1,8 @@
 """Make one iteration of the splitting of program (2) in single precision, block by block.
 
-:class:`Iteration` is the state of the splitting that :mod:`~.splitting` explains, from
-a start near the optimum. It stores no array of all prompts times all outputs, only the
-few logits that :mod:`~.blocks` stores.
+:class:`Iteration` is the state of the splitting that :mod:`~.splitting` explains, and
+starts near the optimum. It stores no array of all prompts times all outputs, but only
+the few logits that :mod:`~.blocks` stores.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
@@ -41,7 +41,7 @@ _KEPT = ("at", "price", "moved")
 
 
 class Iteration:
-    """State of the splitting of program (2), of which :meth:`advance` makes one iteration.
+    """State of the splitting of program (2); :meth:`advance` makes one iteration.
 
     Args:
         program: Constraints.
@@ -118,13 +118,13 @@ class Iteration:
     def prices(self) -> sparse.csr_array:
         """Lagrange multipliers of ``S = X W`` divided by the penalty, ``[M, K]``.
 
-        A sparse array for ``M`` prompts and ``K`` outputs; ``X`` counts the tokens of
-        prompts, and ``S`` are the projected logits.
+        This is a sparse array for ``M`` prompts and ``K`` outputs. ``X`` counts the
+        tokens of prompts, and ``S`` are the projected logits.
         """
         return prices_of(self.blocks)
 
     def state(self) -> State:
-        """Return the arrays, by name, that :meth:`restore` needs to continue from here.
+        """Return the arrays, keyed by name, that :meth:`restore` needs to continue later.
 
         Arrays are not copied, and :meth:`advance` overwrites some of them: store or
         copy the state before the next call.
@@ -225,7 +225,8 @@ def shrink_values(
         matrix: Any matrix ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         threshold: Number, above 0, that is subtracted from every singular value.
         few: Whether few singular values are expected to be above the threshold. If
-            true, only these are computed, which is faster if they are at most a third.
+            true, only these are computed, which is faster if they are at most a third
+            of all singular values.
 
     Returns:
         The shrunk matrix ``[P, K]``, and its positive singular values in ascending
@@ -253,8 +254,8 @@ def inverse_of(
 ) -> Callable[[Floats], Floats]:
     """Return a function that multiplies a matrix ``[P, K]`` by ``(I + κ Xᵀ X)⁻¹``.
 
-    Two inputs that are the own input of all their prompts never share a prompt. They
-    are eliminated one by one, which leaves a dense matrix of the other inputs.
+    Inputs that are the own input of all their prompts are eliminated one by one, since
+    no two of them share a prompt. This leaves a dense matrix of the other inputs.
 
     Args:
         program: The program, whose token counts are ``X``.

@@ -1,7 +1,7 @@
 """Average the iterations of a large program, since their mean often proves better bounds.
 
-:class:`Means` sums multipliers and matrices of :class:`~.iteration.Iteration`;
-:mod:`~.solver` evaluates the bounds through it. Shapes: ``M`` distinct prompts, ``P``
+:class:`Means` sums multipliers and matrices of :class:`~.iteration.Iteration`, and
+:mod:`~.solver` uses it to evaluate the bounds. Shapes: ``M`` distinct prompts, ``P``
 inputs, ``K`` outputs.
 """
 

@@ -54,7 +54,7 @@ class Mixture:
 
     Attributes:
         bound: The proved lower bound.
-        weights: Weight of each part of the best sum, by the name of the part.
+        weights: Weight of each part of the best sum, keyed by the name of the part.
         parts: List of the stored parts (:class:`Part`), the oldest first.
     """
 
@@ -122,7 +122,7 @@ class Mixture:
             self.weights = dict(zip(names, self._weights.tolist(), strict=True))
 
     def state(self) -> State:
-        """Return the arrays, by name, that :meth:`restore` needs in addition to the parts."""
+        """Return the arrays, keyed by name, that :meth:`restore` needs besides the parts."""
         return {
             "bound": np.asarray(self.bound),
             "names": np.array([part.name for part in self.parts]).reshape(-1, 2),

@@ -2,10 +2,10 @@
 
 The own input of a prompt is its rarest input, usually the subject of a fact. Its
 relation is the most frequent of its other inputs, and the range of a relation is the
-set of outputs that are right for at least one of its prompts. A few numbers, which all facts of
-a relation share, determine whether it favours its range enough. :class:`Relations`
-corrects them together: in the matrix (:meth:`Relations.missing`) and in the multipliers
-(:meth:`Relations.divide`).
+set of outputs that are right for at least one of its prompts. A few numbers, which all
+facts of a relation share, determine whether the relation favours its range enough.
+:class:`Relations` corrects these numbers in the matrix (:meth:`Relations.missing`) and
+in the multipliers (:meth:`Relations.divide`).
 
 Shapes: ``M`` distinct prompts, ``m`` prompts of a block, ``P`` inputs, ``K`` outputs.
 """

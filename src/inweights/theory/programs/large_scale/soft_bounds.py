@@ -4,8 +4,8 @@
 :mod:`~.soft_solver`. For any distributions ``P`` with ``‖Xᵀ diag(w) (P − Q)‖_op ≤ λ``,
 where ``Q`` are the stated answers, the mean entropy is a lower bound. The distributions
 of single iterations give too much probability to answers outside the range of a
-prompt's relation, by amounts that many facts share. Therefore only these probabilities
-are scaled first, and then all of them.
+prompt's relation, by amounts that many facts share. Therefore these probabilities are
+scaled first, and then all probabilities are scaled together.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
@@ -38,11 +38,11 @@ class SoftBounds:
         relations: Relations of the program, with their ranges.
 
     Attributes:
-        weights: Share of the facts that each prompt has, ``[M]``.
+        weights: Fraction of the facts that have each prompt, ``[M]``.
         shares: Distribution of the stated answers of each prompt, as a sparse array
             ``[M, K]``.
         templates: The matrix with the lowest objective, ``[P, K]``.
-        optimum: Its objective: an upper bound, in nats.
+        optimum: Objective at ``templates``, an upper bound, in nats.
         bound: The lower bound, in nats.
         dual: Distributions that prove the lower bound, ``[M, K]``.
         rank: Rank of ``templates``.

@@ -130,7 +130,7 @@ def expected_soft_seconds(facts: int, inputs: int, outputs: int) -> float:
 
 
 class _Iteration:
-    """State of the splitting, of which :meth:`advance` makes one iteration.
+    """State of the splitting; :meth:`advance` makes one iteration.
 
     Args:
         program: The facts.
@@ -139,7 +139,7 @@ class _Iteration:
     Attributes:
         bounds: The best bounds found so far.
         z: The shrunk templates, ``[P, K]``.
-        values: Their positive singular values.
+        values: Positive singular values of ``z``.
     """
 
     def __init__(self, program: Program, decay: float) -> None:
@@ -169,7 +169,7 @@ class _Iteration:
     def chances(self) -> Floats:
         """Softmax of the logits, ``[M, K]``.
 
-        Together with the stated answers it determines the multipliers of ``S = X W``.
+        The softmax and the stated answers determine the multipliers of ``S = X W``.
         """
         return self._scaled / self._strength[:, None]
 

@@ -87,15 +87,15 @@ def softmax_step(
     ``s`` minimises ``τ (log Σ exp s − shares · s) + ½ ‖s − logits‖²``, row by row, with
     ``τ = strength``. Then ``s = points − τ p`` with ``points = logits + τ shares``, so
     ``τ p + log p`` differs from ``points`` by one number per row. Newton's method finds
-    it.
+    this number.
 
     Args:
         points: ``logits + τ shares``, ``[m, K]``.
         strength: ``τ``, above 0, ``[m]``.
         level: For each row, the number that Newton's method found in an earlier call,
             or NaN, ``[m]``; changed in place.
-        scaled: ``τ p`` of an earlier call, whose values have no effect on rows whose
-            level is NaN, ``[m, K]``; replaced with the new ``τ p``.
+        scaled: ``τ p`` of an earlier call, ``[m, K]``; replaced with the new ``τ p``.
+            The earlier values of rows whose level is NaN have no effect.
 
     Example:
         >>> one, scaled = np.ones(1), np.zeros((1, 2))

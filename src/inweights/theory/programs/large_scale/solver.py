@@ -159,8 +159,8 @@ class _Attempt:
 
     Attributes:
         run: The iteration.
-        bounds: Its bounds.
-        stored: Storage of both.
+        bounds: Bounds of the iteration.
+        stored: Storage of the iteration, its bounds and its averages.
     """
 
     def __init__(
@@ -224,8 +224,8 @@ class _Storage:
     Args:
         file: The file; ``None`` to store nothing.
         run: The iteration.
-        bounds: Its bounds.
-        means: Its averages.
+        bounds: Bounds of the iteration.
+        means: Averages of the iteration.
     """
 
     def __init__(

@@ -69,21 +69,21 @@ class StateFile:
             return None
         if not zipfile.is_zipfile(self.path):
             raise ConfigError(
-                f"{self.path} is not a stored solver state, which is an archive (.npz); give "
-                "another name, or remove it"
+                f"{self.path} is not a stored solver state (an .npz archive); choose another "
+                "file, or remove this one"
             )
         try:
             with np.load(self.path, allow_pickle=False) as stored:
                 state = {name: stored[name] for name in stored.files}
         except (OSError, ValueError, EOFError, *_DAMAGE) as error:
             raise ConfigError(
-                f"{self.path} is not a stored solver state: {error}; give another name, or "
-                "remove it"
+                f"{self.path} is not a stored solver state: {error}; choose another file, or "
+                "remove this one"
             ) from error
         if str(state.pop(_MARK, "")) != self._mark:
             raise ConfigError(
                 f"{self.path} belongs to different facts, a different gap or a "
-                "different version; give another name, or remove it"
+                "different version; choose another file, or remove this one"
             )
         return state
 
