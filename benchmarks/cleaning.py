@@ -57,12 +57,31 @@ LAST = [
     "Fernández",
 ]
 LAST += ["Petersen", "Pedersen", "Okafor"]
-TOWNS = {"Stockholm": "Sweden", "Göteborg": "Sweden", "Dublin": "Ireland", "Galway": "Ireland",
-         "Reykjavik": "Iceland", "Akureyri": "Iceland", "Warsaw": "Poland",
-         "Kraków": "Poland"}  # fmt: skip
+TOWNS = {
+    "Stockholm": "Sweden",
+    "Göteborg": "Sweden",
+    "Dublin": "Ireland",
+    "Galway": "Ireland",
+    "Reykjavik": "Iceland",
+    "Akureyri": "Iceland",
+    "Warsaw": "Poland",
+    "Kraków": "Poland",
+}
 TEAMS = [f"{bird} Team" for bird in ("Heron", "Falcon", "Sparrow", "Kestrel")]
-ERRORS = ("replace", "drop", "double", "swap", "two", "accent", "initial", "second value",
-          "repeat", "blank", "symmetric", "inverse")  # fmt: skip
+ERRORS = (
+    "replace",
+    "drop",
+    "double",
+    "swap",
+    "two",
+    "accent",
+    "initial",
+    "second value",
+    "repeat",
+    "blank",
+    "symmetric",
+    "inverse",
+)
 Row = tuple[str, str, str]
 
 

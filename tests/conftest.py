@@ -29,13 +29,32 @@ __all__ = ["browser", "held", "visit"]
 #: Of the machine nothing is seen but this. Caches lie below a home that is thrown away,
 #: and nothing is looked for at a hub: where there is no network lm-eval waited 46 s for
 #: one.
-FIXED = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "TZ": "UTC", "LC_ALL": "C.UTF-8",
-         "HF_HUB_OFFLINE": "1"}  # fmt: skip
+FIXED = {
+    "COLUMNS": "80",
+    "LINES": "24",
+    "TERM": "dumb",
+    "TZ": "UTC",
+    "LC_ALL": "C.UTF-8",
+    "HF_HUB_OFFLINE": "1",
+}
 #: Variables of others that decide what is shown, or where caches are; two of ours are
 #: for tests.
-CLEARED = ("CLICOLOR", "FORCE_COLOR", "HF_", "INWEIGHTS_", "JUPYTER_", "LANG", "MPL", "NO_COLOR",
-           "PYTHONDONTWRITEBYTECODE", "PY_COLORS", "TORCH_HOME", "TRANSFORMERS_", "TTY_",
-           "XDG_")  # fmt: skip
+CLEARED = (
+    "CLICOLOR",
+    "FORCE_COLOR",
+    "HF_",
+    "INWEIGHTS_",
+    "JUPYTER_",
+    "LANG",
+    "MPL",
+    "NO_COLOR",
+    "PYTHONDONTWRITEBYTECODE",
+    "PY_COLORS",
+    "TORCH_HOME",
+    "TRANSFORMERS_",
+    "TTY_",
+    "XDG_",
+)
 FOR_TESTS = ("INWEIGHTS_SITE", "INWEIGHTS_WRITE")
 
 

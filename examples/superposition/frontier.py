@@ -64,16 +64,26 @@ class Reachability(Config, tag_field="kind", tag="reachability"):
 
     def build(self, seed: int = 0) -> World:
         """Draw the graphs; ``step 1`` asks for the path's first node, ``answer`` for its last."""
-        words = Vocabulary({"node": [f"n{i}" for i in range(self.nodes)], "mark": MARKS})
-        taught, held_out = self.drawn(seed, self.graphs), self.drawn(seed, self.held_out, "queries")
+        words = Vocabulary(
+            {"node": [f"n{i}" for i in range(self.nodes)], "mark": MARKS}
+        )
+        taught, held_out = (
+            self.drawn(seed, self.graphs),
+            self.drawn(seed, self.held_out, "queries"),
+        )
         steps = 0 if self.between == NONE else self.levels
         filled = taught["path"] if self.between == PATH else self.between
         facts = {
-            f"step {i + 1}": (self.prompts(taught, filled, i), taught["path"][:, i, None])
+            f"step {i + 1}": (
+                self.prompts(taught, filled, i),
+                taught["path"][:, i, None],
+            )
             for i in range(steps)
         }
         facts["answer"] = self.prompts(taught, filled), taught["path"][:, -1:]
-        queries = {"answer": (self.prompts(held_out, self.asked), held_out["path"][:, -1:])}
+        queries = {
+            "answer": (self.prompts(held_out, self.asked), held_out["path"][:, -1:])
+        }
         return World.of(self, seed, words, facts, queries, "its graph is in no fact")
 
     def drawn(self, seed: int, count: int, part: str = "facts") -> dict[str, Ids]:
@@ -90,8 +100,12 @@ class Reachability(Config, tag_field="kind", tag="reachability"):
         roots, below = names[:, :2], names[:, 2:].reshape(count, levels, 2, branches)
         parents = rng.integers(branches, size=below.shape)
         parents[:, 0] = 0
-        above = np.concatenate([roots[:, None, :, None].repeat(branches, 3), below[:, :-1]], 1)
-        pairs = np.stack([np.take_along_axis(above, parents, 3), below], -1).reshape(count, -1, 2)
+        above = np.concatenate(
+            [roots[:, None, :, None].repeat(branches, 3), below[:, :-1]], 1
+        )
+        pairs = np.stack([np.take_along_axis(above, parents, 3), below], -1).reshape(
+            count, -1, 2
+        )
         order = rng.permuted(np.tile(np.arange(pairs.shape[1]), (count, 1)), axis=1)
         pairs = np.take_along_axis(pairs, order[..., None], axis=1)
         at = rng.integers(branches, size=(count, 2))
@@ -104,28 +118,45 @@ class Reachability(Config, tag_field="kind", tag="reachability"):
         distance[rows, roots[:, 0]] = 0
         for level in range(levels):
             np.put_along_axis(distance, below[:, level, 0], level + 1, axis=1)
-        mark, root = (np.full((count, 2), self.token(word)) for word in ("candidate", "root"))
+        mark, root = (
+            np.full((count, 2), self.token(word)) for word in ("candidate", "root")
+        )
         candidates = rng.permuted(np.stack([right, other], 1), axis=1)
         marked = np.stack([candidates, mark], -1).reshape(count, -1)
         told = [pairs.reshape(count, -1), marked, roots[:, :1], root[:, :1]]
         question = np.concatenate(told, axis=1)
-        return {"question": question, "path": path, "other": other, "distance": distance}
+        return {
+            "question": question,
+            "path": path,
+            "other": other,
+            "distance": distance,
+        }
 
-    def prompts(self, drawn: dict[str, Ids], between: str | Ids, steps: int | None = None) -> Ids:
+    def prompts(
+        self, drawn: dict[str, Ids], between: str | Ids, steps: int | None = None
+    ) -> Ids:
         """Questions with so many steps, or with all of them and the token that asks to answer."""
         path = drawn["path"]
         if isinstance(between, str):
             nothing = between == NONE
-            between = path[:, :0] if nothing else np.full_like(path, self.token(between))
+            between = (
+                path[:, :0] if nothing else np.full_like(path, self.token(between))
+            )
         ask = np.full((len(path), 1), self.token("answer"))
-        after = np.concatenate([between, ask], 1) if steps is None else between[:, :steps]
+        after = (
+            np.concatenate([between, ask], 1) if steps is None else between[:, :steps]
+        )
         return np.concatenate([drawn["question"], after.repeat(2, axis=1)], axis=1)
 
 
 def thinker(
-    vocabulary: int, nodes: int = 14, edges: int = 12, width: int = 32, heads: int = 2,
+    vocabulary: int,
+    nodes: int = 14,
+    edges: int = 12,
+    width: int = 32,
+    heads: int = 2,
     layers: int = 2,
-) -> Any:  # fmt: skip
+) -> Any:
     """Return a causal transformer that reads two tokens a position and has continuous thoughts.
 
     After the question a position that holds the mark of a thought has the last hidden state of the
@@ -142,24 +173,38 @@ def thinker(
             self.query = nn.Linear(width, width, bias=False)
             self.seen = nn.Linear(width, 2 * width, bias=False)
             self.out = nn.Linear(width, width, bias=False)
-            self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+            self.up, self.down = (
+                nn.Linear(width, 2 * width),
+                nn.Linear(2 * width, width),
+            )
 
-        def forward(self, x: Tensor, before: Tensor | None, read: int) -> tuple[Tensor, Tensor]:
+        def forward(
+            self, x: Tensor, before: Tensor | None, read: int
+        ) -> tuple[Tensor, Tensor]:
             """The next state of the last ``read`` positions; keys and values of all so far."""
             normed = self.norm1(x)
             q, kv = self.query(normed[:, -read:]), self.seen(normed)
             kv = kv if before is None else torch.cat([before, kv], 1)
-            q, k, v = (y.unflatten(-1, (heads, -1)).transpose(1, 2) for y in (q, *kv.chunk(2, -1)))
-            hidden = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=x.device)
+            q, k, v = (
+                y.unflatten(-1, (heads, -1)).transpose(1, 2)
+                for y in (q, *kv.chunk(2, -1))
+            )
+            hidden = torch.ones(
+                q.shape[2], k.shape[2], dtype=torch.bool, device=x.device
+            )
             hidden = hidden.triu(1 + k.shape[2] - q.shape[2])
             scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(hidden, -torch.inf)
-            x = x[:, -read:] + self.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+            x = x[:, -read:] + self.out(
+                (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+            )
             return x + self.down(self.up(self.norm2(x)).relu()), kv
 
     class Thinker(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.first, self.second = (nn.Embedding(vocabulary, width) for _ in range(2))
+            self.first, self.second = (
+                nn.Embedding(vocabulary, width) for _ in range(2)
+            )
             for table in (self.first, self.second):
                 nn.init.normal_(table.weight, std=width**-0.5)
             self.blocks = nn.ModuleList(Block() for _ in range(layers))
@@ -171,7 +216,10 @@ def thinker(
             told = x[:, :asked] + self.second(ids[:, 1::2])[:, :asked]
             state, memory = self.passed(told, [None] * layers)
             for t in range(asked, x.shape[1]):
-                mark, said = ids[:, 2 * t, None, None], (state @ self.first.weight.T)[..., :nodes]
+                mark, said = (
+                    ids[:, 2 * t, None, None],
+                    (state @ self.first.weight.T)[..., :nodes],
+                )
                 new = x[:, t : t + 1]
                 likely = self.first(said.argmax(-1))
                 fed = {THOUGHT: state, COLLAPSED: likely, SWAPPED: state.roll(1, 0)}
@@ -247,15 +295,21 @@ def answered(model: Any, worlds: Any) -> pl.DataFrame:
     """
     rows = []
     config, drawn = _held_out(worlds)
-    for fed in dict.fromkeys([config.asked, *((COLLAPSED, SWAPPED) * (config.asked == THOUGHT))]):
+    for fed in dict.fromkeys(
+        [config.asked, *((COLLAPSED, SWAPPED) * (config.asked == THOUGHT))]
+    ):
         logits = _logits(model, [config.prompts(one, fed) for one in drawn])
         for replica, (one, said) in enumerate(zip(drawn, logits, strict=True)):
             each = np.arange(len(said))
             right, wrong = said[each, one["path"][:, -1]], said[each, one["other"]]
-            rows.append({
-                "replica": replica, "fed": fed, "accuracy": float((right == said.max(1)).mean()),
-                "chosen": float((right > wrong).mean()),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "replica": replica,
+                    "fed": fed,
+                    "accuracy": float((right == said.max(1)).mean()),
+                    "chosen": float((right > wrong).mean()),
+                }
+            )
     return pl.DataFrame(rows)
 
 
@@ -271,28 +325,40 @@ def held(model: Any, worlds: Any) -> pl.DataFrame:
     config, drawn = _held_out(worlds)
     rows = []
     for step in range(1, config.levels + 1):
-        logits = _logits(model, [config.prompts(one, THOUGHT, step - 1) for one in drawn])
+        logits = _logits(
+            model, [config.prompts(one, THOUGHT, step - 1) for one in drawn]
+        )
         for replica, (one, all_of_them) in enumerate(zip(drawn, logits, strict=True)):
             product, distance = all_of_them[:, : config.nodes], one["distance"]
             on_path = np.arange(config.nodes) == one["path"][:, step - 1, None]
             kinds = {
-                ON_PATH: on_path, FRONTIER: (distance == step) & ~on_path,
-                EARLIER: distance < step, REACHED: distance <= step, BEYOND: distance > step,
-            }  # fmt: skip
+                ON_PATH: on_path,
+                FRONTIER: (distance == step) & ~on_path,
+                EARLIER: distance < step,
+                REACHED: distance <= step,
+                BEYOND: distance > step,
+            }
             larger = product[:, :, None] > product[:, None]
             for nodes, chosen in kinds.items():
                 pairs = chosen[:, :, None] & kinds[BEYOND][:, None]
-                rows.append({
-                    "replica": replica, "thought": step, "nodes": nodes,
-                    "product": float(product[chosen].mean()), "above": float(larger[pairs].mean()),
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "replica": replica,
+                        "thought": step,
+                        "nodes": nodes,
+                        "product": float(product[chosen].mean()),
+                        "above": float(larger[pairs].mean()),
+                    }
+                )
     return pl.DataFrame(rows)
 
 
 def _held_out(worlds: Any) -> tuple[Reachability, list[dict[str, Ids]]]:
     """The config of worlds, and their held-out questions."""
     config = decode(Reachability, dict(worlds[0].settings))
-    return config, [config.drawn(world.seed, config.held_out, "queries") for world in worlds]
+    return config, [
+        config.drawn(world.seed, config.held_out, "queries") for world in worlds
+    ]
 
 
 def _logits(model: Any, prompts: list[Ids]) -> Floats:
@@ -308,9 +374,16 @@ def _logits(model: Any, prompts: list[Ids]) -> Floats:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Choices by what stood between, in words; inner products by kind of nodes."""
-    words = {NONE: "nothing", PAUSE: "pauses", PATH: "a path of its own", THOUGHT: "thoughts"}
+    words = {
+        NONE: "nothing",
+        PAUSE: "pauses",
+        PATH: "a path of its own",
+        THOUGHT: "thoughts",
+    }
     words |= {COLLAPSED: "one node each", SWAPPED: "another graph's thoughts"}
-    fed = pl.when(between=PATH).then(pl.lit(PATH)).otherwise("fed").replace_strict(words)
+    fed = (
+        pl.when(between=PATH).then(pl.lit(PATH)).otherwise("fed").replace_strict(words)
+    )
     model = pl.when("trained").then(pl.lit("trained")).otherwise(pl.lit("untrained"))
     return {
         "choices": tables["answered"].with_columns(fed=fed, model=model),
@@ -329,8 +402,10 @@ SCORES = {
     "more-than-a-path": thoughts - chosen.at(fed="a path of its own") >= 0.1,
     "more-than-pauses": thoughts - chosen.at(fed="pauses") >= 0.3,
     "reached-above": product.at(nodes=REACHED) - product.at(nodes=BEYOND) >= 0.5,
-    "frontier-above-earlier": product.at(nodes=FRONTIER) - product.at(nodes=EARLIER) >= 0.5,
-    "path-above-frontier": product.at(nodes=ON_PATH) - product.at(nodes=FRONTIER) >= 0.5,
+    "frontier-above-earlier": product.at(nodes=FRONTIER) - product.at(nodes=EARLIER)
+    >= 0.5,
+    "path-above-frontier": product.at(nodes=ON_PATH) - product.at(nodes=FRONTIER)
+    >= 0.5,
     "off-the-path": above.at(trained=True) >= 0.6,
     "untrained-holds-nothing": above.at(trained=False).within(0.4, 0.6),
     "another-graphs-thoughts": chosen.at(fed="another graph's thoughts") <= 0.6,

@@ -28,8 +28,14 @@ def audited(
     return audit(read_knowledge(path), forecast=forecast)
 
 
-PLACES = ("ann,home,rome", "bob,home,oslo", "cid,home,bonn", "rome,in,italy", "oslo,in,norway",
-          "bonn,in,germany")  # fmt: skip
+PLACES = (
+    "ann,home,rome",
+    "bob,home,oslo",
+    "cid,home,bonn",
+    "rome,in,italy",
+    "oslo,in,norway",
+    "bonn,in,germany",
+)
 
 
 def test_the_headline_counts_questions(tmp_path: Path) -> None:

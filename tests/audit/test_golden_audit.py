@@ -26,15 +26,22 @@ GOLDEN = Path(__file__).with_name("golden")
 #: Facts with a shared value, a stated chain, an identity, a circle, dates, and a second
 #: stage.
 FEW = [
-    ("Ann", "works in", "Kite Team", 0), ("Bob", "works in", "Kite Team", 0),
-    ("Cid", "works in", "Wren Team", 0), ("Kite Team", "based in", "Malmö", 0),
-    ("Wren Team", "based in", "Cork", 0), ("Malmö", "country", "Sweden", 0),
-    ("Cork", "country", "Ireland", 0), ("Cork", "same as", "Cork", 0),
-    ("Cid", "lives in", "Cork", 0), ("Ann", "reports to", "Bob", 0),
-    ("Bob", "manages", "Ann", 0), ("Ann", "born on", "1971-05-11", 1),
-    ("Bob", "speaks", "Swedish", 1), ("Bob", "speaks", "Irish", 1),
+    ("Ann", "works in", "Kite Team", 0),
+    ("Bob", "works in", "Kite Team", 0),
+    ("Cid", "works in", "Wren Team", 0),
+    ("Kite Team", "based in", "Malmö", 0),
+    ("Wren Team", "based in", "Cork", 0),
+    ("Malmö", "country", "Sweden", 0),
+    ("Cork", "country", "Ireland", 0),
+    ("Cork", "same as", "Cork", 0),
+    ("Cid", "lives in", "Cork", 0),
+    ("Ann", "reports to", "Bob", 0),
+    ("Bob", "manages", "Ann", 0),
+    ("Ann", "born on", "1971-05-11", 1),
+    ("Bob", "speaks", "Swedish", 1),
+    ("Bob", "speaks", "Irish", 1),
     ("Ireland", "capital", "Cork City", 1),
-]  # fmt: skip
+]
 REPLAYED = ["Ann met Bob in Malmö.", "Cork is a town.", "Nobody is named here."]
 OPTIONS: dict[str, dict[str, Any]] = {
     "all": {"strategies": [*STRATEGIES], "replay": REPLAYED, "wordings": 2},

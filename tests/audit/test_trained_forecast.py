@@ -28,8 +28,15 @@ BRIEF = {
 def family(folder: Path) -> World:
     """One value of two is told of half of a town; somebody has two languages."""
     path = folder / "facts.csv"
-    rows = ["ann,born,rome", "bob,born,rome", "cat,born,oslo", "dan,born,oslo", "ann,speaks,latin",
-            "cat,speaks,norse", "cat,speaks,sami"]  # fmt: skip
+    rows = [
+        "ann,born,rome",
+        "bob,born,rome",
+        "cat,born,oslo",
+        "dan,born,oslo",
+        "ann,speaks,latin",
+        "cat,speaks,norse",
+        "cat,speaks,sami",
+    ]
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return world_of(read_knowledge(path), kinds=("implication", "unstated"))
 

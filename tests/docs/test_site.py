@@ -29,12 +29,26 @@ ROOT = Path(__file__).parents[2]
 BUILT = os.environ.get("INWEIGHTS_SITE")
 #: One page of each kind; listings of source code are all alike.
 KINDS = (
-    "index.html", "tutorial.html", "gallery.html", "recipes/geometric-memory.html", "papers.html",
-    "board.html", "commands.html", "citing.html", "install.html",
-    "theory.html", "predict.html", "notebooks/facts.html", "recipes/identity-bridge/fig2.html",
-    "recipes/beyond/real-graphs.html", "api/experiments.html", "_static/explore/bridge.html",
-    "notebooks/first-study.html", "report/positions.html", "report/two-papers.html",
-)  # fmt: skip
+    "index.html",
+    "tutorial.html",
+    "gallery.html",
+    "recipes/geometric-memory.html",
+    "papers.html",
+    "board.html",
+    "commands.html",
+    "citing.html",
+    "install.html",
+    "theory.html",
+    "predict.html",
+    "notebooks/facts.html",
+    "recipes/identity-bridge/fig2.html",
+    "recipes/beyond/real-graphs.html",
+    "api/experiments.html",
+    "_static/explore/bridge.html",
+    "notebooks/first-study.html",
+    "report/positions.html",
+    "report/two-papers.html",
+)
 #: Also of the whole site, which alone has pages of source code.
 SOURCE = "_modules/inweights/errors.html"
 
@@ -164,10 +178,14 @@ def search_finds_a_recipe_by_its_claim(site: Path) -> None:
 
 #: What is typed, and the page that the first ten results name.
 SOUGHT = {
-    "install": "Install", "tutorial": "Tutorial", "custom data": "Facts of your own",
-    "own model": "A model of your own", "colab": "Install", "patching": "Where is the bridge",
+    "install": "Install",
+    "tutorial": "Tutorial",
+    "custom data": "Facts of your own",
+    "own model": "A model of your own",
+    "colab": "Install",
+    "patching": "Where is the bridge",
     "save": "Tutorial",
-}  # fmt: skip
+}
 
 
 def search_finds_what_a_newcomer_looks_for(browser, site: Path) -> None:

@@ -30,9 +30,14 @@ from inweights.training.learners.without_training import Optimum
 
 HUGE = 10**8
 MODELS = (
-    DeepLinearConfig, EmbMLPConfig, GPTConfig, MambaConfig, Node2VecConfig, OneLayerConfig,
+    DeepLinearConfig,
+    EmbMLPConfig,
+    GPTConfig,
+    MambaConfig,
+    Node2VecConfig,
+    OneLayerConfig,
     TinyNNConfig,
-)  # fmt: skip
+)
 FIG2 = ("run", "identity-bridge/fig2", "--scale", "smoke")
 FACTS = "ann,mother,beth\nbeth,born,rome\n"
 

@@ -39,9 +39,19 @@ NOT_COUNTED = {
     "parts": "how many parts the advice is of",
 }
 COUNTED = {
-    "let_go_found", "right_answers", "chance", "expected", "queries", "follow", "tied", "fail",
-    "asserted", "open", "least_margin", "median_margin",
-}  # fmt: skip
+    "let_go_found",
+    "right_answers",
+    "chance",
+    "expected",
+    "queries",
+    "follow",
+    "tied",
+    "fail",
+    "asserted",
+    "open",
+    "least_margin",
+    "median_margin",
+}
 
 
 def graphs() -> dict[str, list[Row]]:

@@ -250,9 +250,14 @@ def test_a_folder_of_transformers(tmp_path: Path) -> None:
     import transformers
 
     config = transformers.LlamaConfig(
-        vocab_size=40, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=32,
-    )  # fmt: skip
+        vocab_size=40,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=32,
+    )
     with torch.random.fork_rng(devices=[]):
         plain = transformers.LlamaForCausalLM(config).eval()
     for folder in ("here", "there"):

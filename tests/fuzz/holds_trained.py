@@ -18,8 +18,12 @@ from inweights.worlds import Reversal
 
 def _called(study: dict[str, Any], **more: Any) -> iw.Study:
     """A study as one writes it in Python."""
-    kinds: dict[str, Any] = {"two-hop": iw.TwoHop, "reversal": Reversal, "emb-mlp": iw.EmbMLPConfig,
-                             "gpt": iw.GPTConfig}  # fmt: skip
+    kinds: dict[str, Any] = {
+        "two-hop": iw.TwoHop,
+        "reversal": Reversal,
+        "emb-mlp": iw.EmbMLPConfig,
+        "gpt": iw.GPTConfig,
+    }
     parts = {
         part: kinds[study[part]["kind"]](
             **{k: v for k, v in study[part].items() if k != "kind"}

@@ -27,10 +27,15 @@ from inweights.worlds import TwoHop, read_knowledge, save_world
 __all__ = ["commands", "files", "make"]
 
 FACTS = [
-    ("ann", "mother", "beth"), ("beth", "born", "rome"), ("carl", "mother", "dora"),
-    ("dora", "born", "oslo"), ("rome", "country", "italy"), ("oslo", "country", "norway"),
-    ("eve", "mother", "beth"), ("zoë", "born", "rome"),
-]  # fmt: skip
+    ("ann", "mother", "beth"),
+    ("beth", "born", "rome"),
+    ("carl", "mother", "dora"),
+    ("dora", "born", "oslo"),
+    ("rome", "country", "italy"),
+    ("oslo", "country", "norway"),
+    ("eve", "mother", "beth"),
+    ("zoë", "born", "rome"),
+]
 CASE = {
     "orig": {
         "triples_labeled": [["Ann", "employer", "Acme"], ["Acme", "seat", "Rome"]]
@@ -329,25 +334,60 @@ def commands() -> list[list[str]]:
         ["atlas", "--paths", "paths.txt", "--scale", "smoke"],
     ]
     looks = [
-        ["describe", "fig2", "gpt.model"], ["describe", "demo/two-hop", "--full"],
-        ["cite", "fig2"], ["compare", "tests/tiny", "tests/tiny", "--scale", "smoke"],
-        ["export", "tests/tiny", "--scale", "smoke", "--out", "new", "--csv", "--latex"],
+        ["describe", "fig2", "gpt.model"],
+        ["describe", "demo/two-hop", "--full"],
+        ["cite", "fig2"],
+        ["compare", "tests/tiny", "tests/tiny", "--scale", "smoke"],
+        [
+            "export",
+            "tests/tiny",
+            "--scale",
+            "smoke",
+            "--out",
+            "new",
+            "--csv",
+            "--latex",
+        ],
         ["explore", "geometry", "--out", "explore.html"],
         ["sweep", "study.toml", "--set", "world.n=4", "--seeds", "2"],
         ["plan", "demo/two-hop", "--scale", "smoke", "--out", "new", "--seeds", "2"],
-        ["status", "plan"], ["work", "plan", "--lease", "5", "--jobs", "2"],
-    ]  # fmt: skip
+        ["status", "plan"],
+        ["work", "plan", "--lease", "5", "--jobs", "2"],
+    ]
     stored = [
-        ["list"], ["list", "--json"], ["runs"], ["runs", "--json", "--runs", "runs"],
+        ["list"],
+        ["list", "--json"],
+        ["runs"],
+        ["runs", "--json", "--runs", "runs"],
         ["show", "tests/tiny", "--scale", "smoke"],
         ["show", "tests/tiny", "--scale", "smoke", "--again"],
-        ["verify", "tests", "--scale", "smoke"], ["verify", "--from", "results"],
-        ["verify", "--markdown", "--strict"], ["verify", "tests", "--settle", "--minutes", "0.1"],
+        ["verify", "tests", "--scale", "smoke"],
+        ["verify", "--from", "results"],
+        ["verify", "--markdown", "--strict"],
+        ["verify", "tests", "--settle", "--minutes", "0.1"],
         ["run", "tests/tiny", "--scale", "smoke", "--set", "rows=4", "--json"],
         ["run", "tests/tiny", "--scale", "smoke", "--fresh", "--seeds", "7,8"],
-        ["run", "demo/two-hop", "--scale", "smoke", "--config", "config.toml", "--jobs", "1"],
-        ["run", "demo/two-hop", "--scale", "smoke", "--seeds", "900..903", "--device", "cpu"],
-    ]  # fmt: skip
+        [
+            "run",
+            "demo/two-hop",
+            "--scale",
+            "smoke",
+            "--config",
+            "config.toml",
+            "--jobs",
+            "1",
+        ],
+        [
+            "run",
+            "demo/two-hop",
+            "--scale",
+            "smoke",
+            "--seeds",
+            "900..903",
+            "--device",
+            "cpu",
+        ],
+    ]
     return [*runs, *3 * worlds, *2 * facts, *2 * stored, *2 * looks]
 
 

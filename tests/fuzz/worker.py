@@ -46,13 +46,26 @@ ENVIRONMENT = {
 }
 #: What commands import only when they need it.
 LATE = (
-    "matplotlib.pyplot", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg",
-    "rich.progress", "rich.table", "rich._unicode_data.unicode17-0-0", "encodings.utf_8_sig",
-    "polars._utils.parquet", "rdflib.plugins.stores.memory", "rdflib.plugins.parsers.notation3",
-    "sqlalchemy", "sqlite3", "scipy.optimize",
-    "scipy.sparse.linalg", "scipy.stats", "networkx", "cyclopts.help", "transformers",
+    "matplotlib.pyplot",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_svg",
+    "rich.progress",
+    "rich.table",
+    "rich._unicode_data.unicode17-0-0",
+    "encodings.utf_8_sig",
+    "polars._utils.parquet",
+    "rdflib.plugins.stores.memory",
+    "rdflib.plugins.parsers.notation3",
+    "sqlalchemy",
+    "sqlite3",
+    "scipy.optimize",
+    "scipy.sparse.linalg",
+    "scipy.stats",
+    "networkx",
+    "cyclopts.help",
+    "transformers",
     "transformers.models.auto.modeling_auto",
-)  # fmt: skip
+)
 
 
 class PlannedError(BaseException):

@@ -28,15 +28,34 @@ import inweights as iw
 from inweights.errors import InweightsError
 
 FACES = (
-    "inweights", "inweights.worlds", "inweights.models", "inweights.theory", "inweights.training",
-    "inweights.probes", "inweights.audit", "inweights.lm", "inweights.experiments",
-    "inweights.recipes", "inweights.report", "inweights.runs", "inweights.actions",
-)  # fmt: skip
+    "inweights",
+    "inweights.worlds",
+    "inweights.models",
+    "inweights.theory",
+    "inweights.training",
+    "inweights.probes",
+    "inweights.audit",
+    "inweights.lm",
+    "inweights.experiments",
+    "inweights.recipes",
+    "inweights.report",
+    "inweights.runs",
+    "inweights.actions",
+)
 #: They do their whole work whatever is given: train, read the whole ledger, look at the
 #: machine.
 AT_WORK = {
-    "board", "costs", "demo", "doctor", "history", "league", "record", "state", "sweep", "verdicts",
-}  # fmt: skip
+    "board",
+    "costs",
+    "demo",
+    "doctor",
+    "history",
+    "league",
+    "record",
+    "state",
+    "sweep",
+    "verdicts",
+}
 REQUIRED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 

@@ -36,9 +36,14 @@ FOLDERS = (
 KERNELS = {"x86_64": ("Nehalem", "Haswell"), "aarch64": ("ARMV8", "NEOVERSEN1")}
 #: Read by the libraries; none comes in from outside.
 READ = (
-    "ATEN_CPU_CAPABILITY", "OPENBLAS_CORETYPE", "MKL_CBWR", "ONEDNN_MAX_CPU_ISA", "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
-)  # fmt: skip
+    "ATEN_CPU_CAPABILITY",
+    "OPENBLAS_CORETYPE",
+    "MKL_CBWR",
+    "ONEDNN_MAX_CPU_ISA",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+)
 
 
 @dataclass(frozen=True)

@@ -281,16 +281,31 @@ CURRICULA = {
 #: Probes: those that ask a graph, and those that ask more of model or world; else two
 #: hops.
 ON_GRAPHS = (
-    probes.snapshot, probes.graph_recall, probes.cosines, probes.hop_correlation,
-    probes.spectral_energy, probes.zigzag, probes.agreement, probes.arrangement,
+    probes.snapshot,
+    probes.graph_recall,
+    probes.cosines,
+    probes.hop_correlation,
+    probes.spectral_energy,
+    probes.zigzag,
+    probes.agreement,
+    probes.arrangement,
     probes.named_geometry,
-)  # fmt: skip
+)
 ON_TWO_HOPS = (
-    probes.accuracy, probes.alignment, probes.logit_lens, probes.attention, probes.margins,
-    probes.shared_memory, probes.activation_patching, probes.templates, probes.stepwise,
-    probes.realignment, probes.by_loops, probes.attribution_patching,
+    probes.accuracy,
+    probes.alignment,
+    probes.logit_lens,
+    probes.attention,
+    probes.margins,
+    probes.shared_memory,
+    probes.activation_patching,
+    probes.templates,
+    probes.stepwise,
+    probes.realignment,
+    probes.by_loops,
+    probes.attribution_patching,
     probes.logit_attribution,
-)  # fmt: skip
+)
 
 
 def one_activation(model: Model, worlds: Worlds) -> pl.DataFrame:

@@ -140,7 +140,7 @@ BARS: Mapping[str, Bar] = {
         least=True,
     ),
     "chained conditional expressions": Bar(0, reading.places_of_chained_conditionals),
-    "places that the formatter skips, tables aside": Bar(
+    "places that the formatter skips, except tables of numbers": Bar(
         0, reading.places_of_skipped_formatting
     ),
     "% of lines over 95 characters": Bar(

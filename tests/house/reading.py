@@ -12,6 +12,7 @@ import io
 import tokenize
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,11 +20,18 @@ from tests.house.imports import SOURCE
 
 #: Characters that a line has at most, if it is not to count as wide.
 WIDE = 95
+#: Folders of the repository with code that is not part of the package.
+ELSEWHERE = ("tests", "benchmarks", "docs", "examples")
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LAYOUT = {
-    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
-    tokenize.ENDMARKER, tokenize.ENCODING,
-}  # fmt: skip
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+    tokenize.ENCODING,
+}
 
 
 class Module(NamedTuple):
@@ -168,32 +176,49 @@ def places_of_chained_conditionals() -> list[str]:
 def places_of_skipped_formatting() -> list[str]:
     """Return where ``# fmt: skip`` or ``# fmt: off`` keeps the formatter out of code.
 
-    A literal that holds nothing but numbers, texts and names is a table, and may be
-    laid out by hand.
+    Code of the package, tests, benchmarks, documentation and examples is searched. A
+    literal that contains only numbers (and texts as keys) is a table of numbers, which
+    may be laid out by hand.
     """
+    elsewhere = [modules(SOURCE.parents[1] / name) for name in ELSEWHERE]
     found = []
-    for module in modules():
-        lines = module.text.splitlines()
+    for module in chain(modules(), *elsewhere):
         tables = set()
         for node in ast.walk(module.tree):
             if not isinstance(node, ast.Assign | ast.AnnAssign):
                 continue
-            if node.value is not None and _is_table(node.value):
+            if node.value is not None and _is_table_of_numbers(node.value):
                 tables.add(node.end_lineno)
-        for number, line in enumerate(lines, 1):
-            if ("# fmt: skip" in line or "# fmt: off" in line) and number not in tables:
+        for number, comment in _comments(module.text):
+            skipped = comment.startswith(("# fmt: skip", "# fmt: off"))
+            if skipped and number not in tables:
                 found.append(f"{module.name}:{number}")
     return found
 
 
-def _is_table(value: ast.expr) -> bool:
-    if not isinstance(value, ast.List | ast.Tuple | ast.Set | ast.Dict):
-        return False
-    allowed = (
-        ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Constant, ast.Name, ast.Attribute,
-        ast.UnaryOp, ast.unaryop, ast.expr_context,
-    )  # fmt: skip
-    return all(isinstance(node, allowed) for node in ast.walk(value))
+def _comments(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line number and the text of every comment."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def _is_table_of_numbers(value: ast.expr) -> bool:
+    """Return whether a literal has no leaves but numbers; keys of dictionaries may be texts."""
+    match value:
+        case ast.List() | ast.Tuple() | ast.Set():
+            return all(map(_is_number_or_table, value.elts))
+        case ast.Dict():
+            return all(map(_is_number_or_table, value.values))
+    return False
+
+
+def _is_number_or_table(value: ast.expr) -> bool:
+    if isinstance(value, ast.UnaryOp):
+        value = value.operand
+    if isinstance(value, ast.Constant):
+        return isinstance(value.value, int | float)
+    return _is_table_of_numbers(value)
 
 
 def places_of_wide_lines() -> list[str]:

@@ -24,9 +24,17 @@ MLP = iw.EmbMLPConfig(width=16)
 RING, HOPS = Graph(shape="cycle", n=9).build(), TwoHop(n=4).build()
 STAR = PathStar(arms=4, nodes=4).build()
 GRAPHS = (
-    "agreement", "cosines", "edge_margin", "geometric_margin", "graph_recall", "hop_correlation",
-    "named_geometry", "snapshot", "spectral_energy", "zigzag",
-)  # fmt: skip
+    "agreement",
+    "cosines",
+    "edge_margin",
+    "geometric_margin",
+    "graph_recall",
+    "hop_correlation",
+    "named_geometry",
+    "snapshot",
+    "spectral_energy",
+    "zigzag",
+)
 #: Model and world of the other probes, where they are not two hops and a GPT.
 OTHERS: dict[str, tuple[Any, Any]] = {
     **dict.fromkeys(GRAPHS, (TinyNNConfig(width=8), RING)),

@@ -18,9 +18,17 @@ SAID = {
     "cosine": 0.0, "other": 0.0, "contrast": 0.0,
 }  # fmt: skip
 ABOUT = {
-    "seed": 0, "kind": "question", "id": "", "chain": "a", "role": "composition", "prompt": "p",
-    "answer": "x", "chance": 0.25, "layer": None, "told": False,
-}  # fmt: skip
+    "seed": 0,
+    "kind": "question",
+    "id": "",
+    "chain": "a",
+    "role": "composition",
+    "prompt": "p",
+    "answer": "x",
+    "chance": 0.25,
+    "layer": None,
+    "told": False,
+}
 
 
 def made(*rows: dict[str, Any], **labels: Any) -> pl.DataFrame:

@@ -54,9 +54,12 @@ def test_fig7_counts_dimensions_beyond_chance() -> None:
     )
     values = "axis value top"
     swept = [
-        ("width", "2", 0.55), ("width", "8", 0.6), ("width", "17", 0.8),
-        ("initial scale", "0.02", 0.7), ("initial scale", "1.0", 0.9),
-    ]  # fmt: skip
+        ("width", "2", 0.55),
+        ("width", "8", 0.6),
+        ("width", "17", 0.8),
+        ("initial scale", "0.02", 0.7),
+        ("initial scale", "1.0", 0.9),
+    ]
     model = [
         ("model", NODE2VEC, 0.9),
         ("model", GPT, 0.3),

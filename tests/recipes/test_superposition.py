@@ -195,8 +195,10 @@ def test_inner_products_by_distance() -> None:
     assert set(found["thought"]) == {1, 2, 3}
     assert set(values(found, "above", nodes="on the path")) == {(1.0,)}
     assert values(found, "thought product", nodes="others of the frontier") == [
-        (1, -1.0), (2, -2.0), (3, -3.0),
-    ]  # fmt: skip
+        (1, -1.0),
+        (2, -2.0),
+        (3, -3.0),
+    ]
     assert values(found, "product", nodes="earlier", thought=1) == [(0.0,)]
     assert values(found, "above", nodes="earlier", thought=3) == [(1.0,)]
     turned = frontier.held(Knows(1.0), [SMALL.build(seed=3)])

@@ -72,8 +72,12 @@ def test_advice_that_no_matrix_can_follow_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both identities of a symmetric relation exclude its facts, and one of them does not."""
-    rows = [("ann", "spouse", "bob"), ("bob", "spouse", "ann"), ("ann", "born", "rome"),
-            ("bob", "born", "oslo")]  # fmt: skip
+    rows = [
+        ("ann", "spouse", "bob"),
+        ("bob", "spouse", "ann"),
+        ("ann", "born", "rome"),
+        ("bob", "born", "oslo"),
+    ]
     world = of(tmp_path, rows)
     forecast = predict(world)
     assert forecast.solution.status == "certified"

@@ -15,17 +15,49 @@ from inweights.errors import DataError
 from inweights.worlds import read_knowledge
 
 COLUMNS = (
-    "uid", "fact_comp_type", "e1.value", "e2.value", "e3.value", "e2.aliases", "e3.aliases",
-    "r1.category", "r2.category", "r1(e1).prompt", "r2(e2).prompt", "r2(r1(e1)).prompt",
-)  # fmt: skip
+    "uid",
+    "fact_comp_type",
+    "e1.value",
+    "e2.value",
+    "e3.value",
+    "e2.aliases",
+    "e3.aliases",
+    "r1.category",
+    "r2.category",
+    "r1(e1).prompt",
+    "r2(e2).prompt",
+    "r2(r1(e1)).prompt",
+)
 ROWS = (
-    ("0", "singer-city-country", "Ada", "Tarn", "Velia", "(('Tarn City', 'Tarn'),)", "()",
-     "person-birthcity", "city-cntry", "Ada was born in the city of", "Tarn is in the country of",
-     "The city where Ada was born is in the country of"),
-    ("1", "singer-city-country", "Bo", "Tarn", "Velia", "(('Tarn City',),)", "not a tuple",
-     "person-birthcity", "city-cntry", "Bo was born in the city of", "Tarn is in the country of",
-     "The city where Bo was born is in the country of"),
-)  # fmt: skip
+    (
+        "0",
+        "singer-city-country",
+        "Ada",
+        "Tarn",
+        "Velia",
+        "(('Tarn City', 'Tarn'),)",
+        "()",
+        "person-birthcity",
+        "city-cntry",
+        "Ada was born in the city of",
+        "Tarn is in the country of",
+        "The city where Ada was born is in the country of",
+    ),
+    (
+        "1",
+        "singer-city-country",
+        "Bo",
+        "Tarn",
+        "Velia",
+        "(('Tarn City',),)",
+        "not a tuple",
+        "person-birthcity",
+        "city-cntry",
+        "Bo was born in the city of",
+        "Tarn is in the country of",
+        "The city where Bo was born is in the country of",
+    ),
+)
 
 
 def two_hop_fact(path: Path, rows: Any = ROWS, columns: Any = COLUMNS) -> Path:
@@ -91,17 +123,32 @@ CASE = {
     "questions": ["What is the capital of the country of Ann?"],
     "answer": "Port Vel",
     "single_hops": [
-        {"question": "?", "cloze": "Ann is a citizen of", "answer": "Velia", "answer_alias": []},
-        {"question": "?", "cloze": "The capital of Velia is", "answer": "Port Vel",
-         "answer_alias": ["Vel"]},
+        {
+            "question": "?",
+            "cloze": "Ann is a citizen of",
+            "answer": "Velia",
+            "answer_alias": [],
+        },
+        {
+            "question": "?",
+            "cloze": "The capital of Velia is",
+            "answer": "Port Vel",
+            "answer_alias": ["Vel"],
+        },
     ],
     "new_single_hops": [],
     "orig": {
         "triples": [["Q1", "P27", "Q2"], ["Q2", "P36", "Q3"]],
-        "triples_labeled": [["Ann", "citizen of", "Velia"], ["Velia", "capital", "Port Vel"]],
-        "new_triples_labeled": [["Ann", "citizen of", "Tarn"], ["Tarn", "capital", "Old Tarn"]],
+        "triples_labeled": [
+            ["Ann", "citizen of", "Velia"],
+            ["Velia", "capital", "Port Vel"],
+        ],
+        "new_triples_labeled": [
+            ["Ann", "citizen of", "Tarn"],
+            ["Tarn", "capital", "Old Tarn"],
+        ],
     },
-}  # fmt: skip
+}
 
 
 def test_mquake_before_and_after_its_edits(tmp_path: Path) -> None:

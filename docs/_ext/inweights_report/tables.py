@@ -29,7 +29,11 @@ _STATED = (
     ("Path-star in the weights", "model.position_std", "positions start with std"),
     ("Every training", "model.init.std", "other weights start with std"),
     ("Every training", "model.tied", "head tied to the embeddings"),
-    ("Every training", "model.depth_scaled", "what writes into the stream starts smaller"),
+    (
+        "Every training",
+        "model.depth_scaled",
+        "what writes into the stream starts smaller",
+    ),
     ("Path-star with Mamba", "model.residual", "Mamba: residual stream"),
     ("Path-star with Mamba", "model.norm", "Mamba: norm before a block"),
     ("Path-star with Mamba", "model.final_norm", "Mamba: norm at the end"),
@@ -41,9 +45,13 @@ _STATED = (
     ("Path-star in the weights", "model.layers", "layers"),
     ("Path-star in the weights", "model.width", "width"),
     ("Path-star in the weights", "learner.phases.*.optimizer.rate", "rate"),
-    ("Path-star in the weights", "learner.phases.*.optimizer.weight_decay", "weight decay"),
+    (
+        "Path-star in the weights",
+        "learner.phases.*.optimizer.weight_decay",
+        "weight decay",
+    ),
     ("Path-star in the weights", "learner.phases.*.steps", "updates"),
-)  # fmt: skip
+)
 
 _SHORT = {"identity-bridge": "IB", "feature-resemblance": "FR"}
 
@@ -204,10 +212,15 @@ def _against(evidence: Evidence, source: str) -> Iterator[str]:
         for claim in evidence.chosen(source=source, verdict=verdict)
     ]
     rows = [
-        [words(f"{claim.text} ({claim.place})"), words(_target(claim)),
-         words(interval(claim)), met(claim), words(_verdict(claim))]
+        [
+            words(f"{claim.text} ({claim.place})"),
+            words(_target(claim)),
+            words(interval(claim)),
+            met(claim),
+            words(_verdict(claim)),
+        ]
         for claim in claims
-    ]  # fmt: skip
+    ]
     return table(["claim", "target", "measured", "seeds", "verdict"], rows)
 
 

@@ -22,9 +22,24 @@ from inweights_site.board import PAPERS, kept
 __all__ = ["address", "changes", "feed", "in_short", "write"]
 
 _COLUMNS = (
-    "claim", "source", "place", "verdict", "protocol", "printed", "target", "measured", "low",
-    "high", "seeds", "met_by", "level", "version", "check", "text", "address",
-)  # fmt: skip
+    "claim",
+    "source",
+    "place",
+    "verdict",
+    "protocol",
+    "printed",
+    "target",
+    "measured",
+    "low",
+    "high",
+    "seeds",
+    "met_by",
+    "level",
+    "version",
+    "check",
+    "text",
+    "address",
+)
 #: Newest changes that the feed has; the ledger has all.
 _MOST = 200
 

@@ -21,11 +21,23 @@ COUNTRY = "country"
 WORDING = Wording.read(Path(__file__).with_suffix(".toml"))
 #: Cities that a small model knows the country of.
 CITIES = {
-    "Paris": "France", "Berlin": "Germany", "Rome": "Italy", "Madrid": "Spain",
-    "Tokyo": "Japan", "Moscow": "Russia", "Cairo": "Egypt", "Beijing": "China",
-    "Lyon": "France", "Munich": "Germany", "Milan": "Italy", "Barcelona": "Spain",
-    "Osaka": "Japan", "Kazan": "Russia", "Alexandria": "Egypt", "Shanghai": "China",
-}  # fmt: skip
+    "Paris": "France",
+    "Berlin": "Germany",
+    "Rome": "Italy",
+    "Madrid": "Spain",
+    "Tokyo": "Japan",
+    "Moscow": "Russia",
+    "Cairo": "Egypt",
+    "Beijing": "China",
+    "Lyon": "France",
+    "Munich": "Germany",
+    "Milan": "Italy",
+    "Barcelona": "Spain",
+    "Osaka": "Japan",
+    "Kazan": "Russia",
+    "Alexandria": "Egypt",
+    "Shanghai": "China",
+}
 _COUNTRIES = tuple(dict.fromkeys(CITIES.values()))
 _ONSET = (*"bdfgklmnprstvz", "br", "dr", "gr", "kr", "st", "tr")
 _VOWEL = ("a", "e", "i", "o", "u")
