@@ -23,12 +23,12 @@ from hypothesis import HealthCheck, settings
 from tests import shapes
 from tests.forks import ROOT, Forks
 
-#: Fixtures of other modules. There is one browser a process, of whichever tests.
+#: Fixtures from other modules. All tests of a process share one browser.
 __all__ = ["browser", "held", "visit"]
 
-#: Of the machine nothing is seen but this. Caches lie below a home that is thrown away,
-#: and nothing is looked for at a hub: where there is no network lm-eval waited 46 s for
-#: one.
+#: Environment variables with the same value on every machine. The home folder, with all
+#: caches, is temporary. Hubs are never contacted: without a network, lm-eval would wait
+#: 46 s for an answer.
 FIXED = {
     "COLUMNS": "80",
     "LINES": "24",
@@ -37,8 +37,8 @@ FIXED = {
     "LC_ALL": "C.UTF-8",
     "HF_HUB_OFFLINE": "1",
 }
-#: Variables of others that decide what is shown, or where caches are; two of ours are
-#: for tests.
+#: Prefixes of variables that are removed because they change what programs print or where
+#: they store caches. Two variables of this library control the tests and are not removed.
 CLEARED = (
     "CLICOLOR",
     "FORCE_COLOR",
@@ -59,43 +59,47 @@ FOR_TESTS = ("INWEIGHTS_SITE", "INWEIGHTS_WRITE")
 
 
 def fix_environment() -> Path:
-    """Set what processes see, once for a session and before anything reads it; return the home."""
-    if "PYTEST_XDIST_WORKER" in os.environ:  # its parent has done it
+    """Set the environment variables of the test session, and return the temporary home folder.
+
+    This must happen before any module reads them.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:  # the parent process has set them
         time.tzset()
         return Path.home()
     for name in [n for n in os.environ if n.startswith(CLEARED) and n not in FOR_TESTS]:
         del os.environ[name]
     home = Path(tempfile.mkdtemp(prefix="inweights-home-"))
-    # The ledger of this checkout gives seeds to its recipes; tests name a ledger if
-    # they mean one.
+    # The ledger of this checkout would determine the seeds of recipes. Tests that need a
+    # ledger pass its folder.
     os.environ |= FIXED | {
         "HOME": str(home),
         "INWEIGHTS_RESULTS": str(home / "results"),
     }
     if hasattr(time, "tzset"):
         time.tzset()
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell's background job
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # set by a shell for background jobs
         signal.signal(signal.SIGINT, signal.default_int_handler)
     return home
 
 
 HOME = fix_environment()
 
-# Read when torch is first imported, which none of the above does: threads that wait by
-# spinning make everything many times slower where the cores are shared.
+# torch reads these variables when it is first imported, which happens later. Threads that
+# wait by spinning make everything many times slower on shared cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-# Small models gain little from threads, and where cores are busy threads that wait for
-# each other make them thirty times slower. Commands train in processes of one thread,
-# too.
+# Small models gain little from threads. On busy cores, threads that wait for each other
+# make training thirty times slower. The commands also train with one thread per process.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# What the imports of a session make stays to its end: a tenth of its time went into
-# looking for garbage among that.
+# Objects that imports create live until the session ends. Searching them for garbage took
+# a tenth of the session's time.
 gc.disable()
 
-# No test cuts the power, and a kill loses nothing that was written: what is published
-# waits for no disk here, which takes milliseconds a file. That it otherwise does is
-# tested (test_publish.py).
+# Tests kill processes but never cut the power, so written data cannot be lost. Waiting for
+# the disk takes milliseconds per file and is therefore turned off; test_publish.py tests
+# that the library does wait.
 os.fsync = lambda fd: None
 
 pytest.register_assert_rewrite("tests.browser", "tests.model_case", "tests.world_case")
@@ -104,8 +108,8 @@ from tests.browser import browser, held, visit  # noqa: E402
 
 shapes.install()
 
-# The same examples on every machine, and no time limit on a shared one: neither for an
-# example, nor for drawing some.
+# Hypothesis generates the same examples on every machine, and has no time limits, because
+# machines may be busy.
 settings.register_profile(
     "inweights",
     deadline=None,
@@ -140,8 +144,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
-    # Tests make much that is no garbage, such as tables and figures: looking for some
-    # after each 700 objects took a twentieth of their time.
+    # Tests create many objects that are not garbage, such as tables and figures. Searching
+    # for garbage after every 700 objects took a twentieth of their time.
     gc.set_threshold(50_000, 20, 20)
 
 

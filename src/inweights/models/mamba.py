@@ -1,8 +1,8 @@
 """Mamba: a selective state space model in plain PyTorch (Gu and Dao, 2023, arXiv:2312.00752).
 
 A block maps its normalised input to a stream and a gate. It mixes the stream over time
-with a short causal convolution and with a linear recurrence whose step, input and
-output depend on the token,
+with a short causal convolution and with a linear recurrence, of which the step size,
+the input and the output depend on the token:
 
     ``h_t = exp(Δ_t A) h_{t-1} + Δ_t B_t u_t``,   ``y_t = C_t h_t + D u_t``,
 
