@@ -56,8 +56,8 @@ def where_known(
             and ``seed``.
         accuracy: Table of :func:`inweights.probes.accuracy`.
         labels: Names of the columns that identify the trials.
-        least: Smallest accuracy at which the facts of a run count as memorised; by
-            default 0.99.
+        least: Smallest accuracy at which the facts of a run are regarded as memorised;
+            by default 0.99.
 
     Returns:
         The rows of ``queries``, in which ``accuracy`` is NaN if the facts are not
@@ -179,8 +179,9 @@ def beside_chance(
 ) -> pl.DataFrame:
     """Return the table with additional rows for random vectors.
 
-    The rows with the same ``label`` as the first row are copied, and the
-    mean of their null distribution takes the place of the measured value.
+    The rows with the same ``label`` as the first row are copied. In the copies, the
+    mean of the null distribution replaces the measured value, and the label is
+    ``name``.
 
     Args:
         table: The rows.
@@ -228,9 +229,10 @@ def gain(
     Args:
         table: The rows.
         column: Name of the column from which the value is subtracted.
-        over: Values that identify the subtracted row of each group, by the name of the
-            column. Each group should contain one such row, because every additional one
-            repeats all rows of the group.
+        over: Dictionary that maps names of columns to values. The row of each group
+            with these values is the one whose number is subtracted. Each group should
+            contain one such row, because every additional one repeats all rows of the
+            group.
         by: Names of the columns that define the groups.
 
     Returns:

@@ -57,16 +57,16 @@ def whole(paths: pl.DataFrame) -> pl.DataFrame:
 def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.DataFrame:
     """Return the first step at which the accuracy on each token of held-out paths reaches ``half``.
 
-    A token whose accuracy never reaches ``half`` counts as learnt one step after the
-    last measurement. The root, at place 0, is left out, because it is the same in all
-    paths.
+    A token whose accuracy never reaches ``half`` is treated as learnt one step after
+    the last measurement. The root, at place 0, is left out, because it is the same in
+    all paths.
 
     Args:
         paths: A row per run, step and place (index of the token in the path, counted
             from the root), as :func:`inweights.probes.path_accuracy` returns it during
             training.
         keys: Names of the columns that identify the runs.
-        half: Smallest accuracy at which a token counts as learnt; by default 0.5.
+        half: Smallest accuracy at which a token is regarded as learnt; by default 0.5.
 
     Returns:
         A row per run and ``place``, with the columns ``keys``; ``step``, at which this

@@ -6,7 +6,7 @@ import polars as pl
 
 
 def _numbered(table: pl.DataFrame) -> pl.DataFrame:
-    """Add whether row and column have the same number, such as ``a3`` and ``c3``."""
+    """Add ``own``: whether row and column have the same number, such as ``a3`` and ``c3``."""
     number = [pl.col(c).str.slice(1) for c in ("row", "column")]
     return table.with_columns(own=number[0] == number[1])
 

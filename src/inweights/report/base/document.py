@@ -1,10 +1,10 @@
 """Build a page as one HTML file that opens offline, with a strict content security policy.
 
 :func:`document` joins head, styles, body and scripts. Only the inline scripts and style
-elements of the library's own assets and of plotly are allowed, which are identified by
-the hash of their text. Therefore a script in a name from a data file would not run even
-if the name were not escaped. Style attributes of single elements are allowed, since SVG
-uses many of them.
+elements of the library's own assets and of plotly are allowed; the policy identifies
+them by the hash of their text. Therefore a script in a name from a data file would not
+run even if the name were not escaped. Style attributes of single elements are allowed,
+since SVG uses many of them.
 """
 
 import base64

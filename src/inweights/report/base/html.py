@@ -122,7 +122,8 @@ def figure_card(
         key: Identifier; the id of the element is ``figure-<key>``.
         title: Title, as plain text.
         picture: The picture, as HTML.
-        caption: Caption, as plain text, in which words between backticks are code.
+        caption: Caption, as plain text, in which text between backticks becomes a
+            ``<code>`` element.
         more: HTML below the caption; by default nothing.
     """
     return tag(

@@ -64,7 +64,7 @@ def png(figure: Figure, scale: float = 2.0) -> bytes:
 
 @contextmanager
 def _canvas(figure: Figure, kind: type[_Canvas], dpi: float) -> Iterator[_Canvas]:
-    """Return a context manager for a canvas that writes the figure; ``savefig`` draws it twice."""
+    """Return a context manager for a canvas that draws the figure once, unlike ``savefig``."""
     before = figure.canvas, figure.dpi
     try:
         figure.dpi = dpi

@@ -1,6 +1,6 @@
 """Define the style of all figures: colours, markers, dashes and sizes.
 
-The colours can be distinguished with colour blindness. :func:`context` applies the
+People with colour blindness can distinguish the colours. :func:`context` applies the
 style while a figure is drawn or saved, :func:`marks` chooses colour, marker and dash of
 each series, and :func:`full_width` and :func:`on_a_phone` determine the width of a
 figure.
@@ -203,8 +203,8 @@ def marks(names: Sequence[str]) -> dict[str, Mark]:
         names: Names of the series, in order.
 
     Returns:
-        A dictionary from each name to its :class:`Mark` (colour, marker and dash), in
-        the given order.
+        A dictionary that maps each name to its :class:`Mark` (colour, marker and dash),
+        in the given order.
 
     Example:
         >>> looks = marks(["gpt", "my-model"])

@@ -72,8 +72,8 @@ def require(
     Args:
         drawing: Name of the drawing, for error messages.
         table: The table.
-        columns: Name of the column in each option of the drawing, by the name of the
-            option; ``None`` if the option is not given.
+        columns: Dictionary that maps each option of the drawing to the name of a
+            column, or to ``None`` if the option is not given.
         numbers: Names of options whose columns must contain numbers; by default none.
 
     Raises:
@@ -159,14 +159,14 @@ def refuse_mixed(
     if len(found) > 1:
         raise DataError(
             f"'{y}' contains numbers of several measures: {', '.join(found)}; the drawing "
-            f"'{drawing}' would average them. Draw one, "
+            f"'{drawing}' would average them. Draw one with "
             f'table.filter(measure="{found[0]}"), or distinguish them with '
             'facet="measure" or series="measure"'
         )
 
 
 def in_order(values: Sequence[Any], order: Sequence[str] | None) -> list[Any]:
-    """Return values in a given order, followed by the remaining values in their own order.
+    """Return values in a given order, followed by the remaining values in their original order.
 
     Args:
         values: The values, of any type.
@@ -188,7 +188,7 @@ def distinct(
 
     Args:
         table: The table.
-        column: Name of the column, whose null counts as a value (``None``).
+        column: Name of the column. Null is treated as a value (``None``).
         order: Values as text in the desired order, followed by the remaining values;
             ``None`` for the order of appearance.
     """
@@ -230,7 +230,7 @@ def controls_apart(
             of them, nothing is separated.
 
     Returns:
-        The rows of the conditions, and a dictionary from each control to its rows.
+        The rows of the conditions, and a dictionary that maps each control to its rows.
     """
     if CONTROL not in table.columns or CONTROL in used:
         return table, {}

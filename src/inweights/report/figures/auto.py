@@ -64,10 +64,10 @@ class Auto:
             declares, or the name of the column.
         y_label: Label of the vertical axis; by default the one that the probe declares,
             or the name of the column.
-        y_limits: Smallest and largest value shown. By default those that the probe
-            declares; 0 and 1 for Booleans, and for numbers from 0 to 1 in a column
-            whose name contains a word such as ``accuracy``, ``share`` or ``recall``;
-            otherwise those of the table.
+        y_limits: Smallest and largest value shown. By default the limits that the probe
+            declares. If it declares none, 0 and 1 for Booleans, and for numbers from 0
+            to 1 in a column whose name contains a word such as ``accuracy``, ``share``
+            or ``recall``; otherwise the limits of the table.
         x_log: Whether the horizontal axis is logarithmic. By default it is logarithmic
             if it is not ``step`` and has at least three values, all above 0, that span
             at least a factor of 30.
@@ -92,8 +92,9 @@ class Auto:
         """Draw the table of the sweep, and return the matplotlib figure.
 
         The options :attr:`x`, :attr:`y`, :attr:`series` and :attr:`facet` name the
-        columns of axis, drawn numbers, lines and panels. Those not given are chosen
-        among the varied settings and numeric columns, as :class:`Auto` describes.
+        columns of the axis, of the drawn numbers, of the lines and of the panels.
+        Options that are not given are chosen among the varied settings and numeric
+        columns, as :class:`Auto` describes.
 
         Raises:
             DataError: A column is missing or contains no numbers, no rows are left, the
@@ -180,8 +181,8 @@ class Auto:
         elif table[tidy.MEASURE].n_unique() > 1:
             names = ", ".join(map(str, table[tidy.MEASURE].unique(maintain_order=True)))
             raise DataError(
-                f'the table contains several measures: {names}; draw one, where={{"measure": …}}, '
-                "or name a column that they share as y"
+                f"the table contains several measures: {names}; draw one with "
+                'where={"measure": …}, or give a column that they share as y'
             )
         empty = [n for n in table.columns if table[n].null_count() == len(table)]
         return table.drop(*([] if tidy.MEASURE in split else [tidy.MEASURE]), *empty)

@@ -98,7 +98,7 @@ class Panel:
 
     @cached_property
     def apart(self) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-        """Table of the conditions, and a dictionary from each control to the table of its rows.
+        """Table of the conditions, and a dictionary that maps each control to its table.
 
         The column ``control`` of a row is the name of its control, or ``none`` or null
         for a condition. If there is no such column, or it is ``x`` or ``series``, all
@@ -181,7 +181,7 @@ class Panel:
 
 
 def _step(places: np.ndarray[Any, Any]) -> tuple[float, float]:
-    """Return the smallest distance between positions (0 if more than 12), and their range."""
+    """Return the smallest distance between positions (0 for more than 12), and their range."""
     if len(places) < 2:
         return 1.0, 1.0
     step = float(np.diff(np.sort(places)).min())

@@ -45,8 +45,9 @@ class Sweeps:
             are left out.
         series: Name of the column that distinguishes marks; ``None`` for a single
             series.
-        baseline: For each setting, by name, its value while other settings are varied.
-            The tick label of this value is bold. ``None`` for no such values.
+        baseline: Dictionary that maps the name of each setting to its value while other
+            settings are varied. The tick label of this value is bold. ``None`` for no
+            such values.
         labels: Labels of values of ``axis``, ``value`` or ``series``, by the value as
             text. A value without a label is shown unchanged.
         y_label: Label of the shared vertical axis; by default the name of the column

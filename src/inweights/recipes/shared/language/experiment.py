@@ -36,7 +36,7 @@ class Quiz(NamedTuple):
 
 
 def without_bridge(question: Question) -> Question:
-    """Return a question; if it is a two-hop question, its bridge is not a candidate any more.
+    """Remove the bridge of a two-hop question from its candidates; other questions are not changed.
 
     Args:
         question: A question of any role. Only a question with the role ``composition``
@@ -102,11 +102,11 @@ def computations(
     """Return the computations whose results are the tables ``before`` and ``after``.
 
     Args:
-        labels: Columns to add to all rows: the value of each, by the name of the
-            column.
-        lessons: The lesson of each condition, by its name in the column ``condition``
-            of ``after``. All lessons must have the same questions. With an empty
-            mapping, only ``before`` is computed.
+        labels: Dictionary that maps the name of each additional column to its value,
+            which is the same in all rows.
+        lessons: Dictionary that maps the name of each condition, as it appears in the
+            column ``condition`` of ``after``, to its lesson. All lessons must have the
+            same questions. With an empty mapping, only ``before`` is computed.
         asked: A lesson with the same questions, for the computation ``before``. Its
             training texts are not used.
         model: A folder, the name of a Hugging Face model in the local cache,

@@ -42,8 +42,8 @@ class TrainingMix(iw.Config):
         paraphrase: Number of wordings of each statement, at least 1 (the default).
         hops: Facts to train: ``both`` hops, or only the ``first`` or ``second`` hop.
         composed: Share of the bridges (0 to below 1) whose two-hop facts are trained as
-            well. Questions through these bridges are in distribution, all others out of
-            distribution.
+            well. Questions through these bridges are in distribution; all other
+            questions are out of distribution.
 
     Raises:
         ConfigError: ``composed`` is outside ``[0, 1)``, or ``hops`` is unknown.

@@ -214,7 +214,7 @@ class InventedSettings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the model's files, by the model's name; empty for a model bundled with a package.
+        """Dictionary that maps the model's name to a hash of its files; empty for a bundled model.
 
         Raises:
             DataError: A file of the model cannot be read.

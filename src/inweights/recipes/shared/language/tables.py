@@ -101,8 +101,8 @@ def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
 
     Returns:
         A row per run (values of ``labels`` and a ``seed``), ``what`` and
-        ``distribution``, with the columns that ``labels`` names, ``seed``, these two,
-        ``accuracy`` (after training), ``before`` (accuracy before
+        ``distribution``, with the columns that ``labels`` names, ``seed``, ``what``,
+        ``distribution``, ``accuracy`` (after training), ``before`` (accuracy before
         training), ``chance`` (accuracy of guessing) and ``excess`` (accuracy minus
         chance). Accuracies are shares from 0 to 1. ``what`` is the role of the
         questions (``composition``, ``first_hop``, ``second_hop``, ``skip``, ``analogy``
@@ -148,7 +148,7 @@ def rises(
         same, minus the value for the mean wrong candidate, so that it is 0 if both
         probabilities rise by the same factor), ``rise`` (difference of the answer's
         probabilities, after minus before) and ``share_rise`` (difference of its shares
-        among the candidates). In the logarithms, a probability of 0 counts as the
+        among the candidates). In the logarithms, a probability of 0 is replaced by the
         smallest positive number.
     """
     asked = measured.filter(pl.col("kind") == "question", pl.col("role") == role)
@@ -168,5 +168,5 @@ def rises(
 
 
 def _log10(column: pl.Expr) -> pl.Expr:
-    """Return the decimal logarithm, in which 0 counts as the smallest positive number."""
+    """Return the decimal logarithm, where 0 is replaced by the smallest positive number."""
     return column.clip(lower_bound=_TINY).log10()
