@@ -83,7 +83,7 @@ def test_several_answers_do_not_compete() -> None:
         ),
         (
             (("a r", "x"), ("r a", "y")),
-            r"0 \(a r\) → x and 1 \(r a\) → y differ only in the order",
+            r"0 \(a r\) → x and 1 \(r a\) → y have different answers, but their prompts differ",
         ),
         ((("a r", "x"), ("b r", "x y")), r"fact 1 \(role 'edge'\) has an answer of 2"),
         ((("a r", "x"), ("b r", "x")), "no constraints"),

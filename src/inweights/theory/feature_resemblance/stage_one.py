@@ -109,8 +109,8 @@ def stage_one(
         roles: Number of times that the facts of each role are counted in stage 1, at
             least 0; other roles are not trained.
         seed: Root seed of world and initialisation.
-        model: Architecture with a folded or linear MLP; ``None`` for the paper's, which
-            is folded.
+        model: Architecture with a folded or linear MLP; ``None`` for the architecture
+            of the paper, with a folded MLP.
         rate: Learning rate ``η`` of gradient descent.
         steps: Number ``T1`` of updates, from 1 to 65,536.
 
@@ -210,8 +210,8 @@ class StageOneResult:
             roles: Number of times that the facts of each role are counted in stage 1,
                 at least 0; other roles are not trained.
             seed: Root seed of world and initialisation.
-            model: Architecture with a folded or linear MLP; ``None`` for the paper's,
-                which is folded.
+            model: Architecture with a folded or linear MLP; ``None`` for the
+                architecture of the paper, with a folded MLP.
             rate: Learning rate ``η``.
             steps: Number ``T1`` of updates; with 0, both states are the same.
 

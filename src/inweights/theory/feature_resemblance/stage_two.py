@@ -56,8 +56,8 @@ def stage_two(
             phase.
         steps: Number of updates of the MLP in each phase, at least 1.
         seed: Root seed of world and initialisation.
-        model: Architecture with a folded or linear MLP; ``None`` for the paper's, which
-            is folded.
+        model: Architecture with a folded or linear MLP; ``None`` for the architecture
+            of the paper, with a folded MLP.
         rate: Learning rate ``η`` of stage 1.
         attention: Number of updates of stage 1.
         slower: Factor by which the learning rate of stage 1 is divided in stage 2.

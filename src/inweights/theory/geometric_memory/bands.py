@@ -122,7 +122,7 @@ class Bands:
     def energy(
         self, vectors: Float[Floats, "N D"], cut: float | None = None
     ) -> tuple[Float[Floats, " B"], float]:
-        """Return the fraction of the embeddings' energy in every band of eigenvalues, and an error.
+        """Return the fraction of the embeddings' energy in every band, and an error bound.
 
         A band is an interval between the extreme eigenvalues of the graph's negative
         Laplacian.

@@ -106,12 +106,12 @@ def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity
 
 
 def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> int:
-    """Return the number of dimensions at which random directions separate a given number of arms.
+    """Return the number of dimensions in which random directions separate a number of arms.
 
     This is a numerical version of the Johnson-Lindenstrauss lemma (Geometric Memory,
-    E.2). The result is found by bisection in one random draw: the smallest number of
-    dimensions in which no two directions have a larger ``|cosine|`` than ``closeness``.
-    It is about ``4 ln(arms) / closeness²`` for many arms.
+    E.2). The result is the smallest number of dimensions in which no two directions
+    have a ``|cosine|`` above ``closeness``. It is found by bisection in one random draw,
+    and is about ``4 ln(arms) / closeness²`` for many arms.
 
     Args:
         arms: Number of directions, at least 2.

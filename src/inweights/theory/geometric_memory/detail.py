@@ -19,7 +19,7 @@ DRAWN = 250
 
 @dataclass(frozen=True, eq=False)
 class Detail:
-    """Nodes of a graph that are drawn, and which of them represents each node.
+    """The drawn nodes of a graph, and for each node the drawn node that represents it.
 
     Attributes:
         nodes: The drawn nodes in ascending order, ``[K]``; all nodes if the graph has

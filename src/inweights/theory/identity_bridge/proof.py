@@ -185,7 +185,7 @@ def known_norm(n: int, identity: bool) -> pl.DataFrame:
 
 
 def point_42(n: int) -> pl.DataFrame:
-    """Evaluate the point (42), the basis of step 3 of the proof of Identity Bridge's Theorem 2.
+    """Evaluate the point (42), on which step 3 of Identity Bridge's proof of Theorem 2 relies.
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
     logits ``W`` subject to a margin of at least 1 for every trained fact. Without

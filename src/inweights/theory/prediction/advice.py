@@ -1,4 +1,4 @@
-"""Find identities ``b → b`` whose addition makes failing compositions or chains follow.
+"""Find identities ``b → b`` that correct failing compositions or chains if they are added.
 
 :func:`advise_identities` returns an :class:`Advice`; :func:`bridges` finds the entities
 through which a query chains facts.
@@ -32,7 +32,7 @@ Forecast = Callable[[World, str], tuple["Solution | SoftSolution", pl.DataFrame,
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Identities whose addition makes failing queries follow, as verified by a new solution.
+    """Identities that correct failing queries if they are added, verified by a new solution.
 
     Attributes:
         identities: Names of the tokens ``b`` whose identity ``b → b`` should be added.
@@ -154,7 +154,7 @@ def advise_identities(
     late: float | None,
     lost: int = 0,
 ) -> Advice | None:
-    """Find a small set of identities ``b → b`` whose addition makes failing queries follow.
+    """Find a small set of identities ``b → b`` that corrects failing queries if it is added.
 
     The score of a set is the total number of queries that follow, so that queries that
     no longer follow reduce it. Errors raised by ``forecast`` propagate.

@@ -1,4 +1,4 @@
-"""Find other facts whose addition changes failing queries, verified by solving again.
+"""Find other facts that correct failing queries if they are added, verified by solving again.
 
 - *Reversals*, with identities of both ends, if reversals fail.
 - *Counter-examples*, if the model asserts what no fact states: facts that deny it for
@@ -33,7 +33,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Remedy:
-    """Facts whose addition corrects failing queries, as verified by a new solution.
+    """Facts that correct failing queries if they are added, verified by a new solution.
 
     Attributes:
         kind: ``reversals`` or ``counter-examples``.
@@ -64,7 +64,7 @@ def remedies(
     late: float | None,
     lost: int = 0,
 ) -> tuple[Remedy, ...]:
-    """Find facts whose addition corrects failing reversals or the most frequent assertion.
+    """Find facts to add that correct failing reversals or the most frequent assertion.
 
     An assertion is an answer that the model gives although no fact states one. Errors
     raised by ``forecast`` propagate.

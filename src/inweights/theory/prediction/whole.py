@@ -1,7 +1,7 @@
 """Solve one program for thousands of facts, if time and memory suffice.
 
-:func:`whole_fits` decides before anything is solved, and :func:`solve_whole` returns
-the solution. If there is none, :mod:`~.predict` divides the facts.
+:func:`whole_fits` estimates in advance whether they suffice, and :func:`solve_whole`
+returns the solution. If there is none, :mod:`~.predict` divides the facts.
 """
 
 from __future__ import annotations

@@ -141,9 +141,10 @@ def check_facts(world: World, row: Ids, right: Bools, answers: Answers) -> None:
         ]
         if turned:
             raise DataError(
-                f"facts {first} {named(first)} and {turned[0]} {named(turned[0])} differ only in "
-                "the order of their prompts, which a sum over tokens cannot represent; use "
-                "different relations for the two directions"
+                f"facts {first} {named(first)} and {turned[0]} {named(turned[0])} have "
+                "different answers, but their prompts differ only in the order of the tokens. "
+                "A sum over tokens cannot represent this; use different relations for the two "
+                "directions"
             )
         if answers == "one":
             raise DataError(

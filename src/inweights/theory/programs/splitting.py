@@ -39,7 +39,7 @@ class Splitting:
             used, such as a matrix ``[P, P]`` (``P`` input tokens) that several solvers
             share; by default :func:`coupled_inverse` computes it.
         memory: Number of past steps that the acceleration combines; by default the
-            largest number (up to 10) whose differences fit in its memory.
+            largest number (up to 10) whose differences fit in memory.
 
     Attributes:
         x: Iterated matrix, ``[P + M, K]`` (``M`` distinct prompts, ``K`` outputs).

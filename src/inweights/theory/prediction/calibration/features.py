@@ -60,8 +60,8 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
         ``queries``, with the columns ``query`` (its index) and the :data:`FEATURES`:
         ``margin`` (as predicted); ``identity``, the fraction of the query's bridges
         that have an identity; ``identities``, the same fraction over the bridges of all
-        queries; ``common``, the fraction of the facts of the last relation that have a
-        right answer; ``reached``, the logarithm of one plus the number of facts that
+        queries; ``common``, the fraction of the facts of the last relation whose answer
+        is right for the query; ``reached``, the logarithm of one plus the number of facts that
         end in a bridge of the query; ``rivals``, the logarithm of the number of
         distinct answers of the last relation; ``complexity``, the logarithm of the
         number of answers that any chain gives to the subject; ``steps``, the number of

@@ -99,7 +99,7 @@ class Calibration(msgspec.Struct, frozen=True):
         effects: For each model, the coefficient of each feature in the log odds, and
             the ``constant``.
         spread: Standard deviation of each property over all worlds.
-        families: The families by name.
+        families: The families, keyed by name.
     """
 
     worlds: int
@@ -251,7 +251,8 @@ def distance(one: Mapping[str, float], other: Effects, spread: Effects) -> float
         one: Properties of a world, keyed by name.
         other: Properties of another world, or means of a family; a missing property is
             treated as 0.
-        spread: Standard deviation of each property, above 0; its names are compared.
+        spread: Standard deviation of each property, above 0. Only the properties in
+            this dictionary are compared.
 
     Returns:
         The distance; 0 if all properties are equal.

@@ -1,10 +1,9 @@
 """Compute the logits of a large program block by block, and store only those that are needed.
 
-An array of all prompts times all outputs would take more memory, and more time, than
-everything else. The projected logits equal a product ``X V`` except where a margin was
-too small in one of the last iterations, which was the case for 5% of the entries in
-generated companies. A :class:`Block` stores these entries, and the iteration stores
-``V``.
+An array of all prompts times all outputs would take more memory and time than all other
+arrays together. The projected logits equal a product ``X V`` except where a margin was
+too small in one of the last iterations. This was the case for 5% of the entries in worlds
+of generated companies. A :class:`Block` stores these entries; the iteration stores ``V``.
 
 Shapes: ``M`` distinct prompts, ``m`` prompts of a block, ``P`` inputs, ``K`` outputs.
 """
@@ -42,7 +41,7 @@ class Block:
         at: Flat indices in ``[m, K]`` of the stored entries: those with a multiplier,
             those that differ from ``X V``, and right answers.
         price: Multipliers of these entries, divided by the penalty.
-        moved: Numbers that are added to their entries of ``X V`` before the next
+        moved: Numbers that are added to the stored entries of ``X V`` before the next
             projection.
         level: Threshold ``t`` of the last :class:`~.operators.MarginProjection`, ``[m]``.
     """
@@ -152,7 +151,7 @@ class Block:
             total: Matrix ``[P, K]`` to which the projected logits minus the multipliers
                 are added by input.
             scratch: Array of zeros with at least ``m K`` entries for the ``m`` prompts
-                of the block, which is used and contains only zeros again on return.
+                of the block. It is changed, but contains only zeros again on return.
             tiny: Largest difference from ``X V`` that is dropped, relative to margins
                 of 1.
         """

@@ -235,7 +235,7 @@ class Bounds:
         return mixed
 
     def _repair(self, templates: Floats) -> tuple[Floats, float]:
-        """Raise ranges, then right answers, where margins are below 1.
+        """Raise the logits of ranges, then of right answers, where margins are below 1.
 
         Args:
             templates: Any matrix, ``[P, K]``.

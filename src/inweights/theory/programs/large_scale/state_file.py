@@ -59,7 +59,8 @@ class StateFile:
         """Return the stored state.
 
         Returns:
-            Arrays by name, as :meth:`write` stored them; ``None`` if there is no file.
+            Arrays keyed by name, as :meth:`write` stored them; ``None`` if there is no
+            file.
 
         Raises:
             ConfigError: The file cannot be read, contains no state, or contains the
@@ -91,7 +92,7 @@ class StateFile:
         """Replace the contents of the file with a state, atomically.
 
         Args:
-            state: Arrays by name.
+            state: Arrays, keyed by name.
 
         Raises:
             WriteError: The file cannot be written.
@@ -116,10 +117,10 @@ def prefixed(name: str, state: Mapping[str, Any]) -> State:
 
     Args:
         name: The prefix.
-        state: Arrays or numbers by name.
+        state: Arrays or numbers, keyed by name.
 
     Returns:
-        Arrays by ``PREFIX/NAME``.
+        The same values, keyed by ``PREFIX/NAME``.
     """
     return {f"{name}/{key}": np.asarray(value) for key, value in state.items()}
 
@@ -132,7 +133,7 @@ def part_of(name: str, state: Mapping[str, NDArray[Any]]) -> State:
         state: A state with several prefixes.
 
     Returns:
-        Arrays by name, without the prefix; empty if no name has it.
+        Arrays, keyed by name without the prefix; empty if no name has the prefix.
     """
     start = f"{name}/"
     found = {key: value for key, value in state.items() if key.startswith(start)}
