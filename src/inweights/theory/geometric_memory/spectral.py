@@ -5,9 +5,9 @@ returns its :class:`Spectrum`. Probes of geometry and this whole package build o
 (Geometric Memory §4, App. F). The functions of ``graph.py``, which reads the graph of a
 world, can also be imported from here.
 
-Eigenvectors of a multiple eigenvalue are an arbitrary basis of their space, so that
-nothing here depends on a single eigenvector: vectors are grouped by eigenvalue. A graph
-with several components has several null vectors, which form a group of their own.
+Eigenvectors of a multiple eigenvalue are an arbitrary basis of their space. Therefore
+eigenvectors are grouped by eigenvalue, and no result depends on a single eigenvector. A
+graph with several components has several null vectors, which form a group of their own.
 Shapes: ``N`` nodes, ``E`` edges, ``D`` width, ``R`` replicas, ``G`` eigenspaces.
 """
 

@@ -131,7 +131,7 @@ def solve(
         gap: Requested relative duality gap, at least 1e-7 and below 1.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
-        seconds: Time limit in seconds, with the same effect; ``None`` for no limit.
+        seconds: Time limit in seconds, handled like ``iterations``; ``None`` for no limit.
         start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from,
             such as a solution for fewer facts; ``None`` starts from zeros.
         progress: Called at each evaluation of the bounds, with the number of iterations

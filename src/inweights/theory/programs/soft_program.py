@@ -128,7 +128,7 @@ def solve_soft(
         gap: Requested relative duality gap, at least 1e-7 and below 1.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
-        seconds: Time limit in seconds, with the same effect; ``None`` for no limit.
+        seconds: Time limit in seconds, handled like ``iterations``; ``None`` for no limit.
         start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from,
             such as a solution for a different decay. ``None`` starts after one step of
             steepest descent from zero.
@@ -154,7 +154,7 @@ def solve_soft(
     """
     if not 0 < decay < np.inf:
         raise ConfigError(
-            f"decay must be above 0, got {decay}; for no decay, solve program (2)"
+            f"decay must be above 0, got {decay}; without decay, solve program (2)"
         )
     check_limits(program, gap, iterations, seconds, start)
     began = time.perf_counter()

@@ -67,7 +67,7 @@ def solve_soft_large(
         gap: Requested relative duality gap, from 1e-5 (single precision) to below 1.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
-        seconds: Time limit in seconds, with the same effect; ``None`` for no limit.
+        seconds: Time limit in seconds, handled like ``iterations``; ``None`` for no limit.
         progress: Called at each evaluation of the bounds, with the number of iterations
             and the current gap; ``None`` disables it.
 
@@ -88,7 +88,7 @@ def solve_soft_large(
     """
     if not 0 < decay < np.inf:
         raise ConfigError(
-            f"decay must be above 0, got {decay}; for no decay, solve program (2)"
+            f"decay must be above 0, got {decay}; without decay, solve program (2)"
         )
     check_limits(program, gap, iterations, seconds, None)
     began = time.perf_counter()

@@ -76,7 +76,7 @@ def solve_large(
             1e-5, which single precision does not reach, the result is not certified.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
-        seconds: Time limit in seconds, with the same effect; ``None`` for no limit.
+        seconds: Time limit in seconds, handled like ``iterations``; ``None`` for no limit.
         state: File to which the state is written at each evaluation of the bounds. If
             the file exists, the solver continues from the stored state, and returns the
             same result as without an interruption. The file is removed once the gap is
