@@ -141,6 +141,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.slow)
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip tests that need an accelerator if PyTorch finds none."""
+    if item.get_closest_marker("gpu"):
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("needs a GPU that PyTorch can use, and a build of PyTorch for it")
+
+
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
