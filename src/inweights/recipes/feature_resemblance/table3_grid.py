@@ -181,7 +181,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """
     table = fr.similarities(tables, _LABELS)
     cells = _cells(table)
-    hits = pl.concat([_hits(cells, course) for course in LOSSES])
+    hits = pl.concat(
+        [_hits(cells, course) for course in ("joint", "SA", "AS", "AS-pair")]
+    )
     given = hits.group_by("printed", "seed", maintain_order=True).agg(
         settings=pl.col("given").sum()
     )
@@ -208,7 +210,8 @@ def _cells(table: pl.DataFrame) -> pl.DataFrame:
     """Return a row per setting and seed: similarity and success of every course."""
     # The results of joint training depend on the number of copies of a setting. The
     # results of the other courses depend on the loss at which the first phase stops.
-    cells = _one_course(table, "joint").rename({"variant": "copies"})
+    joint = _one_course(table, "joint").rename({"variant": "copies"})
+    cells = joint
     for course in ("SA", "AS", "AS-pair"):
         rows = _one_course(table, course).rename({"variant": "first"})
         on = [*_SHARED, "first"] if "first" in cells.columns else list(_SHARED)
