@@ -22,7 +22,6 @@ APART = 0.05
 #: The label of what only joint training has, or only the courses of two phases.
 _COPIES = "{:g} copies"
 _FIRST = "first phase to a loss of {:g}"
-
 _LABELS = ("course", "std", "kappa", "hidden", "variant")
 _SHARED = ("std", "kappa", "hidden", "seed")
 _SETTING = (*_SHARED, "copies", "first")
@@ -141,7 +140,7 @@ def _stopped(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how many settings reproduce each printed number, and how many several at once.
+    """Return how many settings reproduce each printed number, and how many reproduce several.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -151,13 +150,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``prompt, layer, depth, cosine, other, contrast``). Both have the columns
             ``course, std, kappa, hidden, variant, seed``. The labels are ``course``
             (joint, SA, AS, AS-pair), ``std`` (``σ0``: 0.0045, 0.01), ``kappa`` (``κ0``:
-            100, 300), ``hidden`` (``m``: 5, 10), and ``variant`` (a string with the
-            number of copies or with the loss at which the first phase ends). Accuracies
-            and recall are fractions from 0 to 1.
+            100, 300), ``hidden`` (``m``: 5, 10), and ``variant`` (number of copies, or
+            loss at which the first phase ends). Accuracies are fractions from 0 to 1.
 
     Returns:
-        - ``table``: a row per run: ``cosine`` of the two entities of a pair, ``other``
-          (with the entities of other pairs) and ``success`` (accuracy on the
+        - ``table``: a row per run: ``cosine`` (mean cosine of the entities of a pair),
+          ``other`` (of entities of different pairs) and ``success`` (accuracy on the
           conclusions). Columns: the labels, ``seed, cosine, other, success``.
         - ``shown``: the rows of ``table`` for the figures; ``scale`` is ``σ0 √κ0``,
           ``setting`` states the number of neurons and the variant. Columns: ``course,
@@ -173,8 +171,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``alike``, the number of settings that reproduce all three similarities;
           ``pattern``, the number of settings that reproduce all three successes and
           whose similarity decreases by at least .05 from joint to SA and from SA to AS;
-          and ``gap``, the largest similarity of joint training minus the largest
-          similarity of AS. Columns: ``reading, seed, most, alike, pattern, gap``.
+          and ``gap``, the largest value of the similarity of joint training minus that
+          of AS in one setting. Columns: ``reading, seed, most, alike, pattern, gap``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.
@@ -208,8 +206,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 def _cells(table: pl.DataFrame) -> pl.DataFrame:
     """Return a row per setting and seed: similarity and success of every course."""
-    # The results of joint training depend on the number of copies of a setting. The
-    # results of the other courses depend on the loss at which the first phase stops.
+    # Joint training depends on ``copies``; all other courses depend on ``first``.
     joint = _one_course(table, "joint").rename({"variant": "copies"})
     cells = joint
     for course in ("SA", "AS", "AS-pair"):
