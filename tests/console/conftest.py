@@ -1,4 +1,4 @@
-"""What tests of the console share."""
+"""Fixtures of the console tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inweights.cli import main
 
 @pytest.fixture(scope="session")
 def demos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two finished runs of the demonstration, one with changed settings; they are only read."""
+    """Return a folder of two finished demonstration runs, one with changed settings."""
     root = tmp_path_factory.mktemp("runs")
     words = ["run", "two-hop", "--scale", "smoke", "--runs", str(root), "--json"]
     assert main([*words, "--set", "n=5", "--set", "models=emb-mlp,gpt"]) == 0

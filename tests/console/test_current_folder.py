@@ -1,4 +1,4 @@
-"""``python -m inweights`` and what starts it import nothing from the current folder."""
+"""``python -m inweights`` and its launchers import nothing from the current folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-#: Names that the library, or what it imports, asks for after its own first line.
+#: Modules that the library, or a package that it imports, imports after its first line.
 HOSTILE = (
     "polars",
     "numpy",
@@ -39,7 +39,7 @@ LAUNCHERS = {
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    """A folder of data with modules that say so when they are imported."""
+    """Return a folder of data with modules that write a file when they are imported."""
     for name in HOSTILE:
         (tmp_path / f"{name}.py").write_text(
             f"open({str(tmp_path / 'imported')!r}, 'a').write('{name} ')\nraise ImportError\n"
@@ -51,8 +51,8 @@ def folder(tmp_path) -> Path:
 def start(
     folder: Path, launcher: list[str], *words: str
 ) -> subprocess.CompletedProcess[str]:
-    # Where the library is not installed it is found by a path, which is not the current
-    # folder.
+    # A library that is not installed is found by these paths, which leave out the
+    # current folder.
     paths = [path for path in sys.path if path and Path(path) != Path.cwd()]
     return subprocess.run(
         [*launcher, "inweights", *words],
@@ -71,7 +71,7 @@ def start(
 def test_nothing_is_imported_from_there(folder, name) -> None:
     if not Path(LAUNCHERS[name][0]).exists():
         pytest.skip(f"needs {name}, which is not installed")
-    # The second process of two does what the first one gives it.
+    # torchrun starts two processes, of which the second takes its work from the first.
     trained = ("run", "demo/two-hop", "--scale", "smoke")
     words = trained if name == "torchrun" else ("audit", "facts.csv")
     done = start(folder, LAUNCHERS[name], *words)
@@ -89,7 +89,7 @@ def test_what_is_named_is_imported(folder) -> None:
 
 
 def test_a_program_of_ones_own_keeps_its_folder(tmp_path) -> None:
-    """``python -m mine`` imports from its folder, also where it imports this library first."""
+    """``python -m mine`` imports from its folder even after it has imported this library."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "__init__.py").write_text("import inweights\n")
     (tmp_path / "mine" / "__main__.py").write_text(

@@ -1,4 +1,4 @@
-"""What the commands print, stored as text: it fits 80 columns and 60 lines, and reads well.
+"""The commands print the stored texts, which fit into 80 columns and 60 lines.
 
 ``INWEIGHTS_WRITE=1 pytest tests/console/test_golden.py`` writes the texts again.
 """
@@ -20,7 +20,7 @@ from inweights.experiments.claims.verdict import unjudged
 from inweights.recipes import get_recipe, recipe_names
 
 GOLDEN = Path(__file__).with_name("golden")
-#: Commands that look, by the name of their text; HASH is that of a finished run.
+#: Commands that only read, by the name of the stored text; HASH is a finished run's hash.
 COMMANDS = {
     "help": ["--help"],
     "list": ["list"],
@@ -35,7 +35,7 @@ COMMANDS = {
     "compare": ["compare", "two-hop", "HASH", "--scale", "smoke"],
     "cite": ["cite", "geometric-memory/fig1"],
 }
-#: What differs from run to run: hashes, dates, seconds, numbers of models, folders.
+#: Patterns of text that differs between runs, such as hashes and dates, with substitutes.
 VARYING = (
     (re.compile(r"file:\S+"), "PAGE"),
     (re.compile(r"\b[0-9a-f]{12}\b"), "HASH12345678"),
@@ -63,7 +63,7 @@ def test_the_text_is_as_stored(at, capsys, name: str) -> None:
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     wide = [line for line in lines if len(line) > 80 and "file:" not in line]
     wide = [line for line in wide if not line.startswith("  title =")]  # BibTeX
-    # A line a recipe, and two around them.
+    # The list has one line for each recipe and two others.
     most = len(recipe_names()) + 2 if name == "list" else 60
     assert (wide, len(lines) <= most) == ([], True)
     text = "\n".join(lines) + "\n"
@@ -72,7 +72,7 @@ def test_the_text_is_as_stored(at, capsys, name: str) -> None:
     file = GOLDEN / f"{name}.txt"
     if os.environ.get("INWEIGHTS_WRITE"):
         file.write_text(text, encoding="utf-8")
-    # Measured numbers of the tiny runs may differ in their last digits between
+    # The last digits of numbers measured in the tiny runs may differ between
     # machines.
     assert _numberless(text) == _numberless(file.read_text(encoding="utf-8"))
 

@@ -1,4 +1,4 @@
-"""Names of others are text: no markup, no escape codes, whichever command prints them."""
+"""Every command prints names from files as text, without markup and escape codes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from inweights.cli.console.results import outcome
 from inweights.experiments import Recipe
 from inweights.runs import write_json
 
-#: A closing tag without an opening one, a style, an emoji, a colour code, a new title
-#: of the terminal, and an eight-bit control code.
+#: The names contain a closing tag without an opening one, a style, an emoji, a colour
+#: code, a code that sets the terminal's title, and an eight-bit control code.
 NAMES = (
     "[/x]",
     "[bold red]b[/]",
@@ -42,7 +42,7 @@ def printed(capsys) -> str:
 
 @pytest.fixture
 def facts(tmp_path: Path) -> Path:
-    """A chain through every name, and attributes that may pass."""
+    """Write facts that form a chain through every hostile name."""
     path = tmp_path / "[/facts].jsonl"
     path.parent.mkdir()
     rows = []

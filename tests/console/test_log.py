@@ -1,4 +1,4 @@
-"""The library's log: quiet by default, on the error stream or in a file where asked for."""
+"""The log is off by default, and is written to the error stream or a file on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a newcomer sees first comes soon: the list of commands, and what the demonstration does."""
+"""The list of commands and the description of the demonstration are printed quickly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ print("modules:", *set(sys.modules) - before, sep="\\n")
 
 
 def imported_by(*words: str) -> set[str]:
-    """Modules that a command imports, in a process of its own."""
+    """Return the modules that a command imports in a new process."""
     program = [sys.executable, "-c", PROGRAM.format(words=list(words))]
     done = subprocess.run(program, capture_output=True, text=True, check=True)
     return set(done.stdout.partition("\nmodules:\n")[2].splitlines())
@@ -59,7 +59,7 @@ def test_each_command_is_listed_once_with_its_file() -> None:
     assert {name for name in app if not name.startswith("-")} == set(COMMANDS)
     assert sum(map(len, GROUPS.values())) == len(COMMANDS)
     for name, (file, summary) in COMMANDS.items():
-        assert len(summary) < 60, name  # one line of 80 characters
+        assert len(summary) < 60, name  # fits on a line of 80 characters
         command = app[name]
         while command.default_command is None:  # a group of commands
             command = command[
@@ -79,7 +79,7 @@ def test_no_word_is_a_request_for_help(capsys) -> None:
 
 @pytest.mark.slow
 def test_help_has_no_markup_of_docstrings(capsys) -> None:
-    """Descriptions of options come from docstrings; a terminal shows no links."""
+    """Descriptions of options come from docstrings, whose roles are removed in a terminal."""
     for name in COMMANDS:
         main([name, "--help"])
         assert not re.search(r":[a-z]+:`?[\w.~]+", capsys.readouterr().out), name
@@ -113,4 +113,4 @@ def test_a_log_goes_on_while_the_work_says_nothing() -> None:
         while "8 × gpt" not in (line := lines.get()):
             pass
         assert line.startswith(" 25%  8 × gpt, ")
-        assert "8 × gpt" in lines.get()  # again, without a report
+        assert "8 × gpt" in lines.get()  # the line is repeated without a new report

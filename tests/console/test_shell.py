@@ -1,4 +1,4 @@
-"""Commands that are printed are pasted into bash: strings, lists and plugins arrive, and work."""
+"""Printed commands with strings, lists and plugins work when they are pasted into bash."""
 
 from __future__ import annotations
 

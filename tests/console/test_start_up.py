@@ -1,4 +1,4 @@
-"""What only looks answers at once: it imports little, and neither torch nor scipy."""
+"""Commands that only read start quickly: they import few modules, and no torch or scipy."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from tests.runs.tiny import RECIPE
 
 HEAVY = ("torch", "scipy", "sklearn", "matplotlib", "networkx", "transformers")
-#: Modules that a look may import, with those of Python itself; torch alone has two
-#: thousand.
+#: Upper limit of the modules that all these commands load, including Python's own; torch
+#: alone has two thousand.
 MOST = 1000
 SCRIPT = """
 import json, sys
@@ -45,7 +45,7 @@ LOOKS = {
 def seen(
     looks: dict[str, list[str]], heavy: tuple[str, ...], runs: str
 ) -> dict[str, list[Any]]:
-    """Exit code, heavy modules and number of modules after each look, one after another."""
+    """Run commands in one process; return each exit code and the modules loaded by then."""
     environment = os.environ | {
         "INWEIGHTS_RUNS": runs,
         "PYTHONPATH": os.pathsep.join(sys.path),
@@ -58,7 +58,7 @@ def seen(
 
 @pytest.mark.slow
 def test_looking_is_quick(demos: Path) -> None:
-    """In one process: what a look imports counts with all later ones, and together it is little."""
+    """All commands that only read, run in one process, together import few modules."""
     run = next((demos / "demo" / "two-hop").iterdir()).name
     looks = {
         name: [run if word == "HASH" else word for word in words]

@@ -1,4 +1,4 @@
-"""What a stranger gets wrong: one line that says what was given and what to do, exit code 2."""
+"""Wrong input ends with exit code 2 and one line that says what to change."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from inweights.cli import main
 RUN = ["run", "demo/two-hop", "--scale", "smoke"]
 WORLD = ["world", "two-hop"]
 
-#: Words of a command, and a part of what is said. FILE is a small file of facts, BROKEN
-#: one that is none, FOLDER an empty folder, PLUGIN a module whose code fails, NOWHERE a
-#: path that is not.
+#: Words of a command, and a part of the message. FILE is a small file of facts, BROKEN a
+#: file that cannot be parsed, FOLDER an empty folder, PLUGIN a module whose code fails,
+#: NOWHERE a path that does not exist.
 TABLE: list[tuple[str, str]] = [
-    # Commands and options that are not there.
+    # Commands and options that do not exist, and missing arguments.
     ("runn", "runn"),
     ("list --jason", "--jason"),
     ("run", "RECIPE"),
@@ -37,7 +37,7 @@ TABLE: list[tuple[str, str]] = [
     ("world two-hop --seed x", '"x"'),
     ("verify --markdown=maybe", "maybe"),
     ("sweep", "FILE"),
-    # Names that are not there.
+    # Names that do not exist.
     ("run demo/twohop --scale smoke", "did you mean 'demo/two-hop'"),
     ("run fig1", "choose one: identity-bridge/fig1, feature-resemblance/fig1"),
     ("run fgi2", "unknown recipe 'fgi2'"),

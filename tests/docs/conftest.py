@@ -1,4 +1,4 @@
-"""What tests of the documentation share: the module of the site that writes notebooks."""
+"""Fixtures of the documentation tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def notebooks():
-    """The module alone: the package that it is of needs Sphinx."""
+    """Return the module that writes notebooks, loaded alone as its package needs Sphinx."""
     file = ROOT / "docs" / "_ext" / "inweights_site" / "notebooks.py"
     spec = importlib.util.spec_from_file_location("site_notebooks", file)
     assert spec

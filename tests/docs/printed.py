@@ -1,8 +1,7 @@
-"""What the programs of a page print, as it stands below them: read, compared, written.
+"""Read, compare and write the outputs that a page shows below its programs.
 
-A Python block that prints is followed by a block of text with what it printed. Where a
-page's text is older than the program, ``INWEIGHTS_WRITE=1 pytest
-tests/docs/test_pages.py`` writes it anew.
+A Python block that prints is followed by a block of text with its output. If that text
+is out of date, ``INWEIGHTS_WRITE=1 pytest tests/docs/test_pages.py`` writes it again.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ BLOCK = re.compile(
     r"(?:\n\n```text\n(?P<printed>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
-#: By how much a number may differ on another machine: by so much, or by this share of
-#: its size.
+#: A number may differ on another machine by NEAR, or by the fraction SHARE of its size,
+#: whichever is larger.
 NEAR, SHARE = 0.15, 0.1
 _NUMBER = re.compile(r"[-+]?\d*\.?\d+(?:e[-+]?\d+)?")
 
 
 class Block(NamedTuple):
-    """A program of a page, and what stands below it.
+    """A program of a page, and the output shown below it.
 
     Attributes:
-        above: How many lines of the page stand above the program.
+        above: Number of lines of the page above the program.
         code: The program.
-        printed: What the page says that it prints; empty where it says nothing.
-        begin: Where in the page's text the block begins.
-        end: Where it ends, the printed text included.
+        printed: The output that the page shows; empty if it shows none.
+        begin: Position in the page's text at which the block begins.
+        end: Position at which the block, with its printed text, ends.
     """
 
     above: int
@@ -42,7 +41,7 @@ class Block(NamedTuple):
 
 
 def blocks(text: str) -> list[Block]:
-    """Return the Python blocks of a page, in their order."""
+    """Return the Python blocks of a page in order."""
     found = []
     for match in BLOCK.finditer(text):
         above = text[: match.start("code")].count("\n")
@@ -52,10 +51,9 @@ def blocks(text: str) -> list[Block]:
 
 
 def same(printed: str, output: str) -> bool:
-    """Return whether two texts agree: word for word, and number for number up to rounding.
+    """Return whether two texts have the same words, and the same numbers up to rounding.
 
-    Rules of a table are as wide as its widest cell, so that lines are compared without
-    them.
+    The rules of a table are left out, as their width depends on the widest cell.
     """
     one, other = _words(printed), _words(output)
     return len(one) == len(other) and all(map(_agree, one, other))
@@ -79,7 +77,7 @@ def _near(one: float, other: float) -> bool:
 
 
 def with_outputs(text: str, outputs: Sequence[str]) -> str:
-    """Return a page's text with what its programs printed, one text for each block."""
+    """Return a page's text with the outputs of its programs, one for each block."""
     parts = []
     end = 0
     for block, output in zip(blocks(text), outputs, strict=True):
@@ -93,6 +91,6 @@ def with_outputs(text: str, outputs: Sequence[str]) -> str:
 
 
 def write(page: Path, outputs: Sequence[str]) -> None:
-    """Write what a page's programs printed below them."""
+    """Write the outputs of a page's programs below them."""
     text = page.read_text("utf-8")
     page.write_text(with_outputs(text, outputs), "utf-8")

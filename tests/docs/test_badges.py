@@ -1,4 +1,4 @@
-"""Links that open an executed notebook elsewhere, once the project has a public address."""
+"""Notebooks have links to Colab and Binder once the project has a public address."""
 
 from __future__ import annotations
 

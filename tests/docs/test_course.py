@@ -1,6 +1,6 @@
-"""Exercises without their answers: each check says that one is missing, and nothing stops.
+"""In an exercise without answers, each check reports a missing answer and none fails.
 
-With the solutions they run from a wheel, in ``tests/test_wheel.py``.
+``tests/test_wheel.py`` runs the exercises with their solutions from a wheel.
 """
 
 from __future__ import annotations

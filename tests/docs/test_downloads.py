@@ -1,4 +1,4 @@
-"""The feed beside the board has the verdicts that changed, and no others."""
+"""The Atom feed of the board has an entry for each verdict that changed, and no others."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_the_feed_has_changes_alone(monkeypatch) -> None:
     )
     lines = [
         judged("a/b/one", "undecided"),
-        judged("a/b/one", "reproduced", scale="paper"),  # a first verdict
-        judged("a/b/one", "undecided"),  # the same again
+        judged("a/b/one", "reproduced", scale="paper"),  # its first one
+        judged("a/b/one", "undecided"),  # no change
         judged("a/b/one", "reproduced"),
         judged("a/b/two", "reproduced"),
         gone,

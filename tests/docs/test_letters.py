@@ -1,4 +1,4 @@
-"""What letters to authors say of the verdicts is written from the board."""
+"""The verdicts in the letters to authors are written from the board."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every Python program in our documentation runs, page by page, and prints what the page says."""
+"""Every Python program in the documentation runs and prints what its page shows."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tests.docs.printed import blocks
 from tests.forks import Forks
 from tests.shell import Shell
 
-#: Studies of tests are too small to know their facts.
+#: The studies run here are too small for a model to learn its facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
 PAGES = sorted(page for page in WRITTEN if blocks(page.read_text("utf-8")))
-#: Its programs run between its commands; see below.
+#: The programs of the tutorial run between its commands, in a test of their own.
 TUTORIAL = ROOT / "docs" / "tutorial.md"
-#: Their code runs here, and once more, with its outputs, where the site is made.
+#: The code of notebooks runs here, and again with its outputs when the site is built.
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.md"))
-#: Whether what programs print is written to the pages.
+#: Whether the outputs of programs are written to the pages.
 WRITING = bool(os.environ.get("INWEIGHTS_WRITE"))
-#: Packages beside our extras that a page needs.
+#: Packages that a page needs and that no extra of the library installs.
 NEEDS = {"there-and-back": ("transformer_lens", "nnsight")}
-#: Pages whose programs take about a second of processor time, or more.
+#: Pages whose programs take about a second of processor time or more.
 LONG = (
     "atlas",
     "extend-recipe",
@@ -107,13 +107,13 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         pytest.importorskip(name, reason=f"pip install {name} lifts this")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
-    # A module of its own, found by name, so that classes of the page can be inspected.
+    # The page's code runs in a named module, so that its classes can be inspected.
     module = ModuleType("page_" + page.stem.replace("-", "_"))
     monkeypatch.setitem(sys.modules, module.__name__, module)
     outputs = []
     for block in blocks(page.read_text("utf-8")):
         with contextlib.redirect_stdout(io.StringIO()) as output:
-            # With the lines above, a traceback names the page's own line.
+            # The empty lines make a traceback name the line of the page.
             code = compile(
                 "\n" * block.above + block.code, str(page), "exec", dont_inherit=True
             )
@@ -137,7 +137,7 @@ LANDING = re.findall(
 def test_a_newcomer_arrives_in_three_commands(
     place: int, tmp_path: Path, forks: Forks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the landing page prints, pasted into a shell."""
+    """The commands of the landing page run when they are pasted into a shell."""
     monkeypatch.delenv("INWEIGHTS_RUNS", raising=False)
     commands = LANDING[place].strip().splitlines()
     assert len(commands) <= 3
@@ -150,7 +150,7 @@ def test_a_newcomer_arrives_in_three_commands(
 def test_the_tutorial_runs_from_an_empty_folder(
     tmp_path: Path, forks: Forks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its programs and commands, in their order, but the demonstration, which takes a minute."""
+    """Its programs and commands run in order; the slow demonstration is left out."""
     text = TUTORIAL.read_text("utf-8")
     programs = iter(blocks(text))
     outputs = []
@@ -167,7 +167,7 @@ def test_the_tutorial_runs_from_an_empty_folder(
         assert session.stdin
         assert session.stdout
         for kind, code in found:
-            if kind == "python":  # each block goes on where the last one ended
+            if kind == "python":  # each block continues the session of the last one
                 session.stdin.write(json.dumps(code) + "\n")
                 session.stdin.flush()
                 ended = session.stdout.readline()
@@ -185,8 +185,8 @@ def test_the_tutorial_runs_from_an_empty_folder(
         printed.write(TUTORIAL, outputs)
 
 
-#: Does what the lines of its standard input hold, in one session, as someone types it
-#: in, and writes what each printed as a line of JSON.
+#: Executes the programs on its standard input, one JSON string on each line, in one
+#: session, and writes the output of each as a line of JSON.
 SESSION = """
 import contextlib, io, json, sys
 names = {"__name__": "__main__"}

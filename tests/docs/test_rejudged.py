@@ -1,4 +1,4 @@
-"""What the page says of claims before and now is written from the ledger and the board."""
+"""The page that compares old and new verdicts is written from the ledger and the board."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_corrected_restated_and_new_claims(rejudged, claims, ledger) -> None:
     patterns = [f"geometric-memory/{name}" for name in names]
     patterns.append("beyond/positions-decide/no-pos*")
     _, _, corrected, restated, new = rejudged.changes_of(claims, ledger, patterns)
-    # One run, whose protocol was corrected; two runs, one of them cut; one run.
+    # The claims have one run with a corrected protocol, two runs with one cut, and one run.
     assert re.search(r"\\< reproduced: 1 .*\\~ consistent: 1 ", corrected)
     assert re.search(r"= not reproduced: 0\.0157 .*= undecided: -0\.232 ", restated)
     assert re.search(r"no-positions-find .*\| not asked \| holds: 1 ", new)
@@ -59,7 +59,7 @@ def test_every_claim_of_a_paper_is_counted_twice(rejudged, claims, ledger) -> No
         totals, verdicts = zip(*((row[0], row[1:]) for row in cells), strict=True)
         assert sum(map(int, totals)) == len(papers)
         assert sum(int(number) for row in verdicts for number in row) == len(papers)
-    # Corrections only went away from the papers.
+    # Corrections only moved claims away from the protocols of the papers.
     before, now = (int(re.findall(r" (\d+) ", row)[0]) for row in rows[:2])
     assert before > now
 

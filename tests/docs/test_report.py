@@ -1,4 +1,4 @@
-"""The reports take every number from ``results/``, and no template has one of its own."""
+"""The reports take every number from ``results/``; a number in a template is an error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SENTENCE = (
 
 @pytest.fixture(scope="module")
 def reports():
-    """The package of the reports, which is no part of the library."""
+    """Yield the package of the reports, which is not part of the library."""
     place = str(ROOT / "docs" / "_ext")
     sys.path.insert(0, place)
     import inweights_report
@@ -40,7 +40,7 @@ def evidence(reports):
 
 
 def with_scores(place: Path, numbers: dict[str, float]) -> Path:
-    """Copy the results; each seed of some claims of the recipe has one number."""
+    """Copy the results, and give every seed of the named claims one number."""
     results = place / "results"
     shutil.copytree(ROOT / "results", results)
     file = results / "scores" / "beyond.parquet"

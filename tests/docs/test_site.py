@@ -1,9 +1,9 @@
-"""The site is built without a warning, and its pages are opened by a real browser.
+"""The site is built without a warning, and its pages open in a real browser.
 
-``make test`` builds it as ``make docs`` does, a warning an error, and opens one page of
-each kind. Of the notebooks it runs the shortest; ``test_pages`` runs the code of all,
-without a kernel each. ``make test-docs`` takes the site that is built,
-``$INWEIGHTS_SITE``, and opens every page.
+``make test`` builds the site as ``make docs`` does, with warnings as errors, and opens
+one page of each kind. It runs the shortest notebook only; ``test_pages`` runs the code
+of all notebooks without starting kernels. ``make test-docs`` uses the site that is built
+already, ``$INWEIGHTS_SITE``, and opens every page.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if find_spec("myst_nb") is None:  # importing it takes seconds
     pytest.skip("install .[docs] to run", allow_module_level=True)
 
 ROOT = Path(__file__).parents[2]
-#: A site that is built already.
+#: The folder of a site that is built already.
 BUILT = os.environ.get("INWEIGHTS_SITE")
-#: One page of each kind; listings of source code are all alike.
+#: One page of each kind, except for listings of source code.
 KINDS = (
     "index.html",
     "tutorial.html",
@@ -49,12 +49,12 @@ KINDS = (
     "report/positions.html",
     "report/two-papers.html",
 )
-#: Also of the whole site, which alone has pages of source code.
+#: A listing of source code, which is opened if the whole site was built.
 SOURCE = "_modules/inweights/errors.html"
 
 
-#: ``python -m sphinx`` that hardly ever looks for garbage, of which there is little: that
-#: took a fifth of its time.
+#: ``python -m sphinx`` with rare garbage collection, which otherwise takes a fifth of the
+#: time and finds little.
 SPHINX = """
 import gc, sys
 from sphinx.cmd.build import main
@@ -63,8 +63,8 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-# One test, as several would wait in their processes until one of them has built the
-# site.
+# This is one test, as several tests in parallel processes would all wait until one of
+# them has built the site.
 @pytest.mark.slow
 @pytest.mark.browser
 def test_site(request: pytest.FixtureRequest, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def build(site: Path) -> Path:
         str(site),
     ]
     words += ["-t", "one-notebook"]
-    # The others are written and not opened.
+    # The sidebar is only needed on pages that are opened.
     opened = (name.removesuffix(".html") for name in (*KINDS, "search.html"))
     words += ["-D", f"pages_with_sidebar={','.join(opened)}"]
     built = subprocess.run(
@@ -150,7 +150,7 @@ def what_is_beside_the_board_leads_into_the_site(site: Path) -> None:
 
 
 def an_address_opens_its_claim(visit, site: Path) -> None:
-    """A claim beyond those that the board shows at first, by its address alone."""
+    """Check that the address of a claim that the board hides at first makes it visible."""
     name = list(json.loads((site / "claims" / "index.json").read_text("utf-8")))[-1]
     page = visit((site / "board.html").as_uri(), "body")
     assert page.locator("#board-claims tbody tr:visible").count() == 12
@@ -167,8 +167,8 @@ def search_finds_a_recipe_by_its_claim(site: Path) -> None:
     assert files is not None
     names = re.findall(r'"([^"]+)"', files[1])
     place = names.index("recipes/identity-bridge/fig2")
-    # a word of the claim "Small initialisation degrades more slowly", as the index
-    # stems it
+    # The word is from the claim "Small initialisation degrades more slowly"; the index
+    # may store its stem.
     found = re.search(
         r'[",{]"?slower"?:(\[[^]]*\]|\d+)|[",{]"?slowli"?:(\[[^]]*\]|\d+)', index
     )
@@ -176,7 +176,7 @@ def search_finds_a_recipe_by_its_claim(site: Path) -> None:
     assert re.search(rf"\b{place}\b", found[0])
 
 
-#: What is typed, and the page that the first ten results name.
+#: Search words, and the title of a page that is among the first ten results.
 SOUGHT = {
     "install": "Install",
     "tutorial": "Tutorial",
@@ -189,12 +189,12 @@ SOUGHT = {
 
 
 def search_finds_what_a_newcomer_looks_for(browser, site: Path) -> None:
-    # Not by `visit`: from the disk no summaries can be fetched.
+    # `visit` is not used, as summaries of results cannot be fetched from a local file.
     page = browser.new_page()
     for words, title in SOUGHT.items():
         page.goto(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
         page.wait_for_selector("#search-results ul.search li a")
-        # All are there.
+        # This heading appears when all results are shown.
         page.wait_for_selector("#search-results h2:text-is('Search Results')")
         found = page.locator("#search-results ul.search > li").all_inner_texts()[:10]
         assert any(title.lower() in text.lower() for text in found), (words, found)
@@ -223,7 +223,7 @@ def notebooks_are_run_and_open_elsewhere(site: Path) -> None:
         assert len(code) >= 3
         assert sum(len(text.splitlines()) for text in code) <= 40
         if BUILT or page.stem == "facts":
-            # What is downloaded has its outputs, too.
+            # The downloadable notebooks have their outputs, too.
             for one in site.rglob(f"{page.stem}.ipynb"):
                 assert one.read_text("utf-8").count('"output_type"') >= 3
             shown = (site / "notebooks" / f"{page.stem}.html").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Studies of one's own stay short, as printed, and run; a recipe of one's own has thirty lines."""
+"""The studies and the recipe shown in the documentation are short, and the studies run."""
 
 from __future__ import annotations
 

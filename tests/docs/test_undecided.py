@@ -1,4 +1,4 @@
-"""The table of undecided claims is written from the stored board, and from what recipes take."""
+"""The table of undecided claims is written from the stored board and recipes' run times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if find_spec("sphinx") is None:
     pytest.skip("install .[docs] to run", allow_module_level=True)
 
 DOCS = Path(__file__).parents[2] / "docs"
-#: Quick to plan, and stated for one number of seeds and run with another.
+#: A recipe that is quick to plan, and whose claims state another number of seeds than it ran.
 RECIPE = "identity-bridge/fig2"
 
 
@@ -44,7 +44,7 @@ def test_the_page_has_the_papers_undecided_claims_and_no_others(undecided) -> No
     said, _, head, _, *rows = undecided.lines_of(claims)
     assert said == "2 claims of the papers are undecided."
     assert head == "| claim | seeds | next | minutes | would decide it |"
-    # Fewer trials take less time, and come first.
+    # Claims are sorted by time, and a claim with fewer trials takes less.
     assert [row.split(" | ")[0] for row in rows] == [
         f"| `{RECIPE}/decay-recovers`",
         f"| `{one.id}`",
@@ -58,7 +58,7 @@ def test_minutes_are_those_of_the_seeds_and_trials_that_are_added(undecided) -> 
     claims = {claim.id: claim for claim in get_recipe(RECIPE).claims}
     claim = unjudged(claims[f"{RECIPE}/facts-known"], "")
     whole = timings()[RECIPE].minutes
-    # All trials, and as many seeds as it was timed with.
+    # 16 more seeds of all trials take as long as the timed run.
     assert undecided.minutes_of_next(replace(claim, replicates=16)) == whole
     assert undecided.minutes_of_next(replace(claim, replicates=64)) == 4 * whole
     unknown = replace(claim, id="mine/rings/closed")
