@@ -147,7 +147,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         import torch
 
         if not torch.cuda.is_available():
-            pytest.skip("needs a GPU that PyTorch can use, and a build of PyTorch for it")
+            pytest.skip(
+                "needs a GPU that PyTorch can use, and a build of PyTorch for it"
+            )
 
 
 def pytest_collection_finish() -> None:

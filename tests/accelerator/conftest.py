@@ -1,6 +1,6 @@
-"""Doctests import each module that is collected, and these register a backend of torch."""
+"""Exclude this folder's modules from doctests, which would import a PyTorch backend."""
 
 from __future__ import annotations
 
-#: Unless they are named on the command line, as ``test_accelerator.py`` does.
+#: They are collected if they are named on the command line, as in ``test_accelerator.py``.
 collect_ignore_glob = ["on_*.py", "pretend.py", "shared.py"]

@@ -1,4 +1,4 @@
-"""The pretend accelerator itself; the contract of models, and models as files, on it."""
+"""The simulated accelerator, and on it the contract of models and saved models."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def test_it_counts_no_wait_where_there_is_none() -> None:
 
 
 class OnAccelerator:
-    """Added to the contract of a model."""
+    """Tests that extend the contract of a model."""
 
     device = DEVICE
-    # The first steps show where a tensor is; on the pretend one they are slow, and sum
-    # as a CPU.
+    # The first steps suffice to show on which device a tensor is. On the simulated
+    # device they are slow, and sums are those of the CPU.
     steps = 3 if PRETENDED else 20
 
-    if PRETENDED:  # every optimizer is there for one architecture: on_training.py
+    if PRETENDED:  # on_training.py tests every optimizer with one architecture
 
         @pytest.mark.parametrize("kind", ["adamw"])
         def test_replicas_train_as_single_models_do(self: Any, kind: Any) -> None:

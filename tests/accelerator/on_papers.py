@@ -1,6 +1,6 @@
-"""The plans of the scale ``paper`` take their first step on the pretend accelerator.
+"""The plans of the scale ``paper`` perform their first step on the simulated accelerator.
 
-Everything is the paper's but the number of steps, blocks and facts.
+All settings are those of the paper except the numbers of steps, blocks and facts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RECIPES = (
     "identity-bridge/fig2",
     "identity-bridge/fig2-every",
 )
-#: What a kind of world has fewer of.
+#: Sizes that are reduced, by the kind of the world.
 FEWER: dict[type, dict[str, int]] = {
     PathStar: {"arms": 12},
     InContextStar: {"trained": 24, "asked": 8},
@@ -46,7 +46,7 @@ FEWER: dict[type, dict[str, int]] = {
 
 @cache
 def trials() -> dict[str, Trial]:
-    """Of each recipe and kind of model, the trial with the most phases."""
+    """Return the trial with the most phases for each recipe and kind of model."""
     found: dict[str, Trial] = {}
     for name in RECIPES:
         recipe = get_recipe(name)
@@ -64,7 +64,7 @@ def phases_of(trial: Trial | None) -> int:
 
 
 def shrunk(trial: Trial) -> Trial:
-    """The same with one block, few facts and one step of each phase."""
+    """Return the trial with one block, few facts and one step per phase."""
     whole: Any = trial.world
     world: Any = replace(whole, **FEWER[type(whole)])
     built = world.build(0)

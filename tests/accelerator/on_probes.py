@@ -1,4 +1,4 @@
-"""Probes and sweeps on the pretend accelerator."""
+"""Probes and sweeps on the simulated accelerator."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_probe_sees_what_it_sees_on_the_cpu(probe: Any) -> None:
 
 @counts
 def test_accuracy_waits_as_often_for_many_replicas_as_for_two() -> None:
-    """It is what is measured while models train."""
+    """The accuracy is measured during training, so it must not wait for each replica."""
     waits = []
     for replicas in (2, 6):
         model = GPT.build(vocabulary=len(TWO_HOP[0].vocabulary), seeds=replicas).to(
@@ -137,7 +137,7 @@ def test_a_sweep_says_what_it_says_on_the_cpu(
     way = Measure(name="on the way", probe=probes.accuracy, every=2)
 
     def swept(device: str) -> Iterator[pl.DataFrame]:
-        # The second of the weights that the first stored.
+        # The second sweep reads the weights that the first one stored.
         for measure in (
             way,
             probes.accuracy,

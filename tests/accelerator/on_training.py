@@ -1,4 +1,4 @@
-"""Training and its checkpoints on the pretend accelerator, and how often a step waits for it."""
+"""Training, checkpoints and the number of synchronisations on the simulated accelerator."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ from inweights.training.steps.losses.cross_entropy import CHUNK_LOGITS
 
 __all__ = ["accelerator"]
 
-#: Adam would divide by the size of gradients that are 0 by symmetry, and make much of
-#: rounding.
+#: Adam would divide by gradients that are 0 by symmetry, which amplifies rounding errors.
 RATES = [
     curricula.curriculum(
         optimizer=iw.Optimizer(kind="sgd", rate=rate, weight_decay=decay, momentum=0.9)
     )
     for rate, decay in ((0.1, 0.01), (0.3, 0.0))
 ]
-#: Name, model, worlds and curricula of what is trained, with two replicas.
+#: Name, model, worlds and curricula of each training run, with two replicas.
 WAYS: dict[str, tuple[Any, Any, Any]] = {
     **{
         name: (curricula.GPT, curricula.WORLD, plan)
@@ -67,11 +66,15 @@ def test_it_trains_as_a_cpu_does(name: str, monkeypatch: pytest.MonkeyPatch) -> 
         model = curricula.build((0, 1), config).to(device)
         tables.append(train(model, worlds, plan, seeds=2, every=1).losses)
         ends.append([value.cpu() for value in curricula.state(model)])
-    if "bf16" in name:  # which the CPU's kernels round elsewhere: 8 bits, at the start
+    if (
+        "bf16" in name
+    ):  # the CPU's kernels round them at other places; compared at the start only
         both(tables[0].filter(step=0), tables[1].filter(step=0), 2**-8)
         return
     both(tables[0], tables[1])
-    if not PRETENDED:  # the weights on a real one: tests/training/test_gpu_step.py
+    if (
+        not PRETENDED
+    ):  # tests/training/test_gpu_step.py compares the weights on a real GPU
         return
     for one, other in zip(*ends, strict=True):
         torch.testing.assert_close(one, other, atol=ATOL, rtol=RTOL)
@@ -89,9 +92,10 @@ def test_it_trains_as_a_cpu_does(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_training_waits_once_for_each_record_of_the_loss(
     changes: dict[str, Any],
 ) -> None:
-    """0.05 waits a step, as the loss is recorded every 20; one more in the loop would be 1.05.
+    """A step waits 0.05 times on average, since the loss is recorded every 20 steps.
 
-    Steps 20 to 39 are counted, without what sets a phase up and ends it.
+    One more synchronisation in the loop would give 1.05. Steps 20 to 39 are counted,
+    without the beginning and the end of the phase.
     """
     waits, copies = [], []
     for steps in (20, 40):
@@ -106,8 +110,8 @@ def test_training_waits_once_for_each_record_of_the_loss(
         waits.append(seen.waits)
         copies.append(seen.copies["to the device"])
     assert waits[1] - waits[0] == {"copy from the device": 1}
-    # The rows that stopped go there with each record, and the order of facts with each
-    # epoch.
+    # The indices of stopped runs are copied with each record, and the order of facts with
+    # each epoch.
     assert copies[1] - copies[0] < 20
 
 

@@ -1,11 +1,11 @@
-"""A pretend accelerator: a device of torch that computes on the CPU and is as strict as a GPU.
+"""A simulated accelerator: a PyTorch device that computes on the CPU and is as strict as a GPU.
 
-A tensor on it wraps one on the CPU. What fails on a GPU is an error: operands on two
-devices, ``.numpy()``; and so is what a GPU copies unnoticed: an index or a value of the
-CPU. What is slow there is counted: kernels, copies, and waits for a number or a shape
-that the device works out.
+A tensor on it wraps a tensor on the CPU. Operations that fail on a GPU raise an error,
+such as operands on two devices and ``.numpy()``. So do operations for which a GPU copies
+data silently, such as an index on the CPU. Slow operations are counted: kernels, copies,
+and waits for a number or a shape that the device computes.
 
-A backend is registered for a whole process and for good, so that only processes that do
+A backend is registered permanently for a whole process. Therefore only processes that do
 nothing else import this module; ``test_accelerator.py`` starts them.
 """
 
@@ -32,7 +32,7 @@ _INDEXING = {
     "aten::index_put_",
     "aten::_index_put_impl_",
 }
-#: Which operations autocast does in low precision and which in fp32, as on a GPU.
+#: Operations that autocast computes in low precision and in fp32, as on a GPU.
 _LOW = (
     "bmm",
     "baddbmm",
@@ -47,13 +47,12 @@ _HIGH = ("layer_norm", "softmax.int", "log_softmax.int", "logsumexp", "sum.dim_I
 
 @dataclass
 class Seen:
-    """What was asked of the device, each by name.
+    """Names of the operations that the device performed.
 
     Attributes:
-        kernels: Operations that are no views.
-        copies: From one device to the other.
-        waits: Synchronisations: the CPU stands until the device has done all that was
-            asked.
+        kernels: Operations other than views.
+        copies: Copies from one device to the other.
+        waits: Synchronisations, in which the CPU waits until the device has finished.
     """
 
     kernels: Counter[str] = field(default_factory=Counter)
@@ -61,13 +60,13 @@ class Seen:
     waits: Counter[str] = field(default_factory=Counter)
 
 
-# No context variable: torch goes backwards in a thread of its own.
+# Not a context variable, since torch computes gradients in a thread of its own.
 _seen = [Seen()]
 
 
 @contextmanager
 def counted() -> Iterator[Seen]:
-    """Count what is asked of the device within."""
+    """Count the operations of the device within a ``with`` block."""
     _seen.append(Seen())
     try:
         yield _seen[-1]
@@ -76,7 +75,7 @@ def counted() -> Iterator[Seen]:
 
 
 class OnDevice(torch.Tensor):
-    """A tensor on the pretend device; its numbers are in ``held``, on the CPU."""
+    """A tensor on the simulated device, whose numbers are in ``held``, on the CPU."""
 
     held: torch.Tensor
 
@@ -103,7 +102,7 @@ class OnDevice(torch.Tensor):
         return f"{self.held} on '{NAME}'"
 
     def tolist(self) -> Any:
-        return self.cpu().tolist()  # torch refuses it for subclasses
+        return self.cpu().tolist()  # torch does not support this for subclasses
 
     @property
     def data(self) -> Any:
@@ -116,11 +115,11 @@ class OnDevice(torch.Tensor):
 
 
 class Accelerator(TorchDispatchMode):
-    """Makes new tensors on the device where that is asked."""
+    """Mode in which new tensors are created on the requested device."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # nothing is compiled; saying so to Dynamo would import it
+        return False  # nothing is compiled, and telling Dynamo so would import it
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -129,7 +128,7 @@ class Accelerator(TorchDispatchMode):
 
 
 def _run(func: Any, args: Any, kwargs: Any) -> Any:
-    """Do an operation on the CPU; what it gives is on the device if it was asked of that."""
+    """Compute an operation on the CPU; the result is on the device if the operands are."""
     tensors: list[torch.Tensor] = []
     on_cpu = [_unwrapped(value, tensors) for value in args]
     named = {name: _unwrapped(value, tensors) for name, value in kwargs.items()}
@@ -155,7 +154,7 @@ def _run(func: Any, args: Any, kwargs: Any) -> Any:
     for tensor in given:
         if tensor.shape != tensor.held.shape:
             raise NotImplementedError(f"{func} changes a shape in place")
-    # What works in place returns its operand.
+    # In-place operations return their operand.
     known = {id(tensor.held): tensor for tensor in given}
     return _wrapped(result, known, stays)
 
@@ -166,9 +165,9 @@ def _name_of(func: Any) -> str:
 
 
 def _unwrapped(value: Any, tensors: list[torch.Tensor]) -> Any:
-    """Put the CPU's tensors in place of those that hold them, and list all that are found.
+    """Replace wrappers with their CPU tensors, and return the wrappers that were found.
 
-    Torch's own function for nested lists and tuples takes long.
+    PyTorch's own function for nested lists and tuples is slow.
     """
     if isinstance(value, torch.Tensor):
         tensors.append(value)
@@ -179,7 +178,7 @@ def _unwrapped(value: Any, tensors: list[torch.Tensor]) -> Any:
 
 
 def _wrapped(value: Any, known: dict[int, OnDevice], stays: bool) -> Any:
-    """Return the operand that holds a result, or a new tensor on the device."""
+    """Return the operand that wraps a result, or a new tensor on the device."""
     if isinstance(value, torch.Tensor):
         if id(value) in known:
             return known[id(value)]
@@ -190,7 +189,7 @@ def _wrapped(value: Any, known: dict[int, OnDevice], stays: bool) -> Any:
 
 
 def _refuse_mixed(func: Any, tensors: list[torch.Tensor]) -> None:
-    """Refuse tensors of the CPU; a number is none where a kernel takes it as an argument."""
+    """Refuse tensors on the CPU, except numbers that a kernel takes as an argument."""
     for tensor in tensors:
         number = tensor.dim() == 0 and torch.Tag.pointwise in func.tags
         if not isinstance(tensor, OnDevice) and not number:
@@ -201,20 +200,20 @@ def _refuse_mixed(func: Any, tensors: list[torch.Tensor]) -> None:
 
 
 def _makes_wait(func: Any, args: Any) -> bool:
-    """Whether the CPU needs a number or a shape that the device works out."""
+    """Return whether the CPU needs a number or a shape that the device computes."""
     if func._schema.name in _INDEXING:
         masks = [
             at
             for at in args[1]
             if at is not None and at.dtype in (torch.bool, torch.uint8)
         ]
-        # One value only fills.
+        # A single value only fills the tensor.
         return bool(masks) and (len(args) < 3 or args[2].numel() > 1)
     return not _DATA_DECIDES.isdisjoint(func.tags)
 
 
 def _cast(name: str, low: bool, *args: Any, **kwargs: Any) -> Any:
-    """Do an operation in the precision in which autocast wants it."""
+    """Compute an operation in the precision that autocast selects."""
     dtype = torch.get_autocast_dtype(NAME) if low else torch.float32
     key = torch._C.DispatchKey.AutocastPrivateUse1  # type: ignore[attr-defined]
 
@@ -231,7 +230,7 @@ def _cast(name: str, low: bool, *args: Any, **kwargs: Any) -> Any:
 
 
 class _Module(backend._DummyBackendModule):
-    """What torch asks of ``torch.pretend``."""
+    """The functions that torch expects in ``torch.pretend``."""
 
     def get_amp_supported_dtype(self) -> list[torch.dtype]:
         return [torch.bfloat16]
@@ -244,8 +243,8 @@ for _name in (*_LOW, *_HIGH):
     _aten.impl(_name, partial(_cast, _name, _name in _LOW), "AutocastPrivateUse1")
 
 
-# What torch makes of lists, x.new_tensor([1]) and x[[0, 1]], does not come through
-# Python.
+# Tensors that torch creates from lists, as in x.new_tensor([1]) and x[[0, 1]], do not
+# pass through Python.
 @torch.library.impl(_aten, "empty_strided", "PrivateUse1")
 def _empty(size: Any, stride: Any, **options: Any) -> torch.Tensor:
     return OnDevice(torch.empty_strided(size, stride, dtype=options["dtype"]))

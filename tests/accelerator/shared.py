@@ -1,7 +1,8 @@
-"""What the cases on an accelerator share; the variable ``DEVICE`` names it, or it is pretended.
+"""Shared parts of the tests on an accelerator, which the variable ``DEVICE`` names.
 
-The pretend one has the kernels of the CPU, so that results are the same up to the order
-of sums: fp32 rounds each by 6e-8, and they have a thousand terms at most.
+Without the variable, the accelerator is simulated with the kernels of the CPU. Results are
+then equal up to the order of sums: fp32 rounds each term by 6e-8, and sums have at most a
+thousand terms.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from polars.testing import assert_frame_equal
 from inweights.worlds import TwoHop
 
 PRETENDED = "DEVICE" not in os.environ
-#: Only imported where it is used: it needs a torch that takes backends written in
-#: Python.
+#: Imported only where it is used, since it needs a version of PyTorch that accepts
+#: backends written in Python.
 _pretend: Any = import_module("tests.accelerator.pretend") if PRETENDED else None
 DEVICE: str = _pretend.NAME if PRETENDED else os.environ["DEVICE"]
 Accelerator: Any = _pretend.Accelerator if PRETENDED else nullcontext
 counted: Any = _pretend.counted if PRETENDED else nullcontext
-#: Of tests that count, which a real device does not, and that compare bits.
+#: Mark of tests that count operations, which a real device does not, or compare bits.
 counts = pytest.mark.skipif(not PRETENDED, reason="a real accelerator counts nothing")
 repeats = pytest.mark.skipif(
     not PRETENDED, reason="a GPU adds in another order each time"

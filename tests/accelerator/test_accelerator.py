@@ -1,7 +1,7 @@
-"""What runs on a GPU runs on a pretend one, and on a real one by ``make test-gpu``: ``on_*.py``.
+"""The tests in ``on_*.py`` run on a simulated GPU and, with ``make test-gpu``, on a real one.
 
-A backend of torch is registered for a whole process and changes what other tests see,
-so that these have a process of their own.
+A backend of torch is registered for a whole process and affects other tests, so these
+tests run in a separate process.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def test_contracts_hold_on_a_gpu() -> None:
 
 
 def passes(**more: str) -> None:
-    """Run all cases in one process, as each would begin with imports of four seconds."""
-    # Not those of this run: its options, or that it is one of several workers.
+    """Run all cases in one process, since the imports of each would take four seconds."""
+    # Without the options of this run, and without the fact that it is one of several workers.
     own = {
         name: value
         for name, value in os.environ.items()

@@ -1,4 +1,4 @@
-"""Modules as other people write them: no axis of replicas, and nothing of this library."""
+"""Modules as users write them, without a replica axis and without code of this library."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Sums(nn.Module):
 
 
 class Encoder(nn.Module):
-    """PyTorch's own transformer, with a causal mask."""
+    """PyTorch's ``nn.TransformerEncoder`` with a causal mask."""
 
     def __init__(self, vocabulary: int, width: int = 16, dropout: float = 0.0) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Encoder(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """An LSTM, which has no batching rule; logits of the last position alone."""
+    """An LSTM, which has no batching rule, that returns the logits of the last position only."""
 
     def __init__(self, vocabulary: int, width: int = 32) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Recurrent(nn.Module):
 
 @dataclass
 class GPTSettings:
-    """Settings as nanoGPT has them; the vocabulary is rounded up."""
+    """Settings of nanoGPT, which rounds the vocabulary size up."""
 
     block_size: int = 8
     vocab_size: int = 64
@@ -101,7 +101,7 @@ class GPTBlock(nn.Module):
 
 
 class NanoGPT(nn.Module):
-    """The model of nanoGPT as its users have it: tied head, its own initialisation, a loss."""
+    """The model of nanoGPT, with a tied head, its own initialisation and a loss."""
 
     def __init__(self, config: GPTSettings) -> None:
         super().__init__()
@@ -136,13 +136,13 @@ class NanoGPT(nn.Module):
 
 
 def nano(vocabulary: int, **settings: float) -> NanoGPT:
-    """A factory of nanoGPT's models."""
+    """Return a factory of nanoGPT models."""
     assert vocabulary <= GPTSettings.vocab_size
     return NanoGPT(GPTSettings(**settings))  # type: ignore[arg-type]
 
 
 def as_native(model: iw.GPT, replica: int) -> dict[str, Tensor]:
-    """Weights of a native GPT under nanoGPT's names and layout."""
+    """Return the weights of a native GPT under nanoGPT's names and in its layout."""
     names = {
         "tokens.weight": "transformer.wte.weight",
         "positions.weight": "transformer.wpe.weight",

@@ -1,4 +1,4 @@
-"""Dropout that drops while training and never else, and what an interrupted run drops."""
+"""Dropout is applied only during training, and a resumed run drops the same entries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIGS: dict[str, GPTConfig | TinyNNConfig] = {
     "gpt": GPTConfig(layers=2, heads=1, width=8, dropout=0.4, embedding_std=1.0),
     "tiny-nn": TinyNNConfig(width=8, dropout=0.4, embedding_std=1.0),
 }
-#: Layers that drop: attention and MLP of each block, the middle layer.
+#: Layers with dropout: the attention and MLP of each block, and the middle layer.
 PLACES = {"gpt": 4, "tiny-nn": 1}
 TWICE = Curriculum(
     phases=(Phase(steps=4), Phase(name="more", steps=4, optimizer=Optimizer()))
@@ -73,9 +73,11 @@ def test_masks_are_a_function_of_seed_layer_phase_and_step(kind: str) -> None:
     assert torch.equal(first, said([3, 4], 0, 5))
     for other in ([9, 8], 0, 5), ([3, 4], 1, 5), ([3, 4], 0, 6):
         assert not torch.equal(first, said(*other))
-    assert torch.equal(first[1], said([9, 4], 0, 5)[1])  # whoever trains beside it
+    assert torch.equal(
+        first[1], said([9, 4], 0, 5)[1]
+    )  # whichever runs are trained in the same group
     assert not torch.equal(first, whole)
-    assert torch.equal(model(tokens), whole)  # once the block is left
+    assert torch.equal(model(tokens), whole)  # after the block has ended
     x = torch.ones(2, 3, 8)
     with DropoutMasks(model, [3, 4]).at(0, 0):
         masks = [layer(x) for layer in layers]

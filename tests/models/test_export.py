@@ -1,4 +1,4 @@
-"""Exported models say what ours say."""
+"""Exported models compute the same outputs as the models of the library."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def gpt(**settings: Any) -> GPT:
     config = GPTConfig(layers=2, width=12, heads=3, context=6, **settings)
     model = config.build(vocabulary=9, seeds=[3, 4])
     generator = torch.Generator().manual_seed(1)
-    # Nothing stays at 0 or 1, where a forgotten copy would not be seen.
+    # No parameter keeps its initial value of 0 or 1, so that a missing copy is noticed.
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.3)
@@ -47,7 +47,7 @@ def test_logits_are_equal(tied: bool, positions: str) -> None:
 
 @torch.no_grad()
 def test_starts_on_the_scales_of_gpt2() -> None:
-    """Initial standard deviations, entry by entry, of a GPT-2 that transformers initialises."""
+    """Initial standard deviations equal those of a GPT-2 that transformers initialises."""
     config = GPTConfig(layers=3, width=96, heads=3, context=32, depth_scaled=True)
     ours = config.build(vocabulary=64, seeds=1)
     theirs = transformers.GPT2LMHeadModel(
@@ -75,7 +75,7 @@ def test_states_and_patterns_are_equal() -> None:
         said = exported(
             input_ids=TOKENS, output_hidden_states=True, output_attentions=True
         )
-        # Theirs: what enters each block, then what leaves the final norm.
+        # transformers returns the input of each block, then the output of the final norm.
         for layer, theirs in zip(
             ("embedding", "block.0", "final"), said.hidden_states, strict=True
         ):
@@ -137,7 +137,7 @@ def test_precision_is_kept() -> None:
 
 
 def test_it_generates() -> None:
-    """Greedy text of the export is the argmax of ours, token after token, up to the context."""
+    """Greedy decoding of the exported model gives the argmax of our logits at every token."""
     model = gpt()
     prompt = TOKENS[:, :2]
     said: Any = to_transformers(model, 1).generate(  # type: ignore[misc]

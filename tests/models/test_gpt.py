@@ -1,4 +1,4 @@
-"""Every switch of the GPT against a plain implementation: one sequence, one token at a time."""
+"""Every setting of the GPT is compared with a plain implementation for single tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONTEXT = 7
 
 
 def gpt(**settings: Any) -> GPT:
-    """A GPT in double precision, whose gains and biases are not at their start of 1 and 0."""
+    """Return a GPT in double precision with random gains and biases instead of ones and zeros."""
     chosen: dict[str, Any] = {"layers": 2, "width": 6, "heads": 3, "context": CONTEXT}
     config = GPTConfig(**chosen | {"init": Init(std=0.5)} | settings)
     model = config.build(vocabulary=9, seeds=[1, 2]).double()
@@ -69,7 +69,7 @@ def test_what_writes_into_the_stream_may_start_smaller_by_depth() -> None:
 
 
 def plain(model: GPT, r: int, tokens: list[int], offset: int = 0) -> Tensor:
-    """Logits ``[T, V]`` of replica ``r`` for one sequence."""
+    """Return the logits ``[T, V]`` of replica ``r`` for one sequence."""
     config, weights = model.config, {n: p[r] for n, p in model.named_parameters()}
 
     def linear(name: str, x: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ def plain(model: GPT, r: int, tokens: list[int], offset: int = 0) -> Tensor:
         return torch.tensor(wave, dtype=torch.float64)
 
     def attend(name: str, seen: list[Tensor]) -> Tensor:
-        """What the last of the ``seen`` states takes from all of them."""
+        """Return the attention output of the last of the states ``seen``."""
         projected = torch.stack(
             [linear(f"{name}.qkv", norm(f"{name}.norm1", x)) for x in seen]
         )
@@ -193,7 +193,7 @@ def test_an_odd_width_has_waves_too() -> None:
 def test_short_attention_is_the_general_one(
     length: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The two ways agree, and so do their gradients."""
+    """Both implementations of attention agree in their results and gradients."""
     gradients = []
     for longest in (4, 0):
         monkeypatch.setattr("inweights.models.layers.attention._SHORT", longest)
@@ -209,7 +209,7 @@ def test_short_attention_is_the_general_one(
 @pytest.mark.parametrize("length", [3, 6])
 def test_no_gradient_comes_from_the_future(attention: str, length: int) -> None:
     model = gpt(attention=attention)
-    # Every token once: its row shows who was looked at.
+    # Each token occurs once, so its gradient row shows whether it was attended to.
     tokens = torch.arange(length).unsqueeze(0)
     for t in range(length):
         model.zero_grad()

@@ -1,4 +1,4 @@
-"""Layers: the initial scale, draws that no other replica disturbs, and plain arithmetic."""
+"""Layers: initial scale, independence of the replicas' random draws, and plain arithmetic."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def started(module: M, seeds: list[int], inits: list[Init] | None = None) -> M:
     return module
 
 
-# Each with its input width, which is not its output width.
+# Each with its input width, which differs from its output width.
 LAYERS = [
     (lambda r: Linear(r, 30, 90), 30),
     (lambda r: Linear(r, 90, 30, bias=False), 90),
@@ -50,7 +50,7 @@ def test_scale(make, fan_in: int, init: Init) -> None:
         assert row.std().item() == pytest.approx(sigma, rel=5 / math.sqrt(2 * count))
         assert abs(row.mean().item()) < 5 * sigma / math.sqrt(count)
         beyond = (row.abs() > 2 * sigma).float().mean().item()
-        # 4.6% of a Gaussian; none of a uniform distribution.
+        # This holds for 4.6% of a normal distribution and for none of a uniform one.
         assert 0.02 < beyond < 0.08
     if isinstance(layer, Linear) and layer.bias is not None:
         assert not layer.bias.any()
@@ -149,7 +149,7 @@ def test_layers_are_plain_ones_side_by_side() -> None:
 def test_products_have_the_same_bits_alone_and_in_company(
     rows, inputs, outputs
 ) -> None:
-    """Of every shape, also where a replica's numbers begin at an odd place in memory."""
+    """This holds for every shape, also if a replica's numbers begin at an unaligned address."""
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(5, rows, inputs, generator=generator)
     by_output = torch.randn(5, rows, outputs, generator=generator)

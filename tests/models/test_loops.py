@@ -1,4 +1,4 @@
-"""A looped GPT is the unrolled one with shared weights, whichever way it is computed."""
+"""A looped GPT equals an unrolled GPT with shared weights, however it is computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mamba: the contract, the implementation of transformers, and what it can and cannot see."""
+"""Mamba: the contract of models, comparison with transformers, and its causal structure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from inweights.models.mamba import Mixer
 from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import TwoHop
 
-#: Above, gradient descent leaves the edge of stability, and makes something of
-#: rounding.
+#: Above this rate, gradient descent is unstable and amplifies rounding errors.
 RATES: dict[str, tuple[float, ...]] = {
     "sgd": (0.03, 0.05, 0.1),
     "adamw": (1e-3, 3e-3, 1e-2),
@@ -28,7 +27,7 @@ class TestMamba(ModelCase):
     config = MambaConfig(layers=2, width=16, state=4, init=Init(std=0.1))
 
 
-#: What the code of Geometric Memory has in place of the paper of Mamba
+#: Settings of the code of Geometric Memory that differ from Mamba's paper
 #: (models/mamba.py).
 AUTHORS: dict[str, Any] = {
     "residual": False,
@@ -52,7 +51,7 @@ class TestMambaUntied(ModelCase):
 
 
 def fill(model: nn.Module) -> None:
-    """Random weights everywhere, so that nothing agrees by being 0 or 1."""
+    """Fill all parameters with random numbers, so that none agrees because it is 0 or 1."""
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -117,7 +116,7 @@ def test_sees_the_past_and_not_the_future() -> None:
     torch.testing.assert_close(model(late)[0, 0, :5], logits[:5])
     assert (
         model(early)[0, 0, 5] - logits[5]
-    ).abs().max() > 1e-4  # beyond the kernel: the state
+    ).abs().max() > 1e-4  # outside the kernel, information can only come from the state
 
 
 @torch.no_grad()
@@ -136,7 +135,7 @@ def test_without_residual_a_block_is_all_there_is() -> None:
 
 
 class PlainGeometricMemory(nn.Module):
-    """What models/mamba.py and models/base_model.py compute, with the mixer of transformers."""
+    """The model of models/mamba.py and models/base_model.py, with the mixer of transformers."""
 
     def __init__(self, layers: int, width: int, tokens: int) -> None:
         super().__init__()
@@ -157,7 +156,7 @@ class PlainGeometricMemory(nn.Module):
         )
 
     def start_as_authors_do(self) -> None:
-        """Draw every linear map and the embedding anew; convolutions keep PyTorch's start."""
+        """Initialise the linear maps and the embedding, but not the convolutions."""
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)
@@ -174,7 +173,7 @@ class PlainGeometricMemory(nn.Module):
 def named_alike(
     ours: Mamba, plain: PlainGeometricMemory, r: int
 ) -> list[tuple[Any, Any]]:
-    """Parameters of replica ``r`` with their counterparts, in the layout of the latter."""
+    """Return the parameters of replica ``r`` with their counterparts, in the same layout."""
     pairs: list[tuple[Any, Any]] = [(ours.tokens.weight[r], plain.embed.weight)]
     block: Any
     for block, norm, mixer in zip(ours.blocks, plain.norms, plain.mixers, strict=True):
@@ -211,7 +210,7 @@ def test_equals_the_authors_of_geometric_memory() -> None:
 
 @torch.no_grad()
 def test_starts_as_the_authors_of_geometric_memory() -> None:
-    """Mean, spread and shape of the distribution of every parameter at the start."""
+    """The mean, spread and shape of every parameter's initial distribution agree."""
     draws = 16
     ours = MambaConfig(layers=1, width=128, state=4, **AUTHORS).build(
         vocabulary=99, seeds=draws
@@ -225,8 +224,8 @@ def test_starts_as_the_authors_of_geometric_memory() -> None:
         mine = torch.stack([one for one, _ in parameter])
         theirs = torch.stack([other for _, other in parameter])
         assert mine.shape == theirs.shape
-        # Six standard errors of the difference of two samples, where the spread is that
-        # of normal numbers; uniform ones vary less.
+        # Six standard errors of the difference of two samples of normal numbers. Uniform
+        # numbers vary less.
         error = 6 / mine.numel() ** 0.5
         spread = theirs.std().item()
         assert mine.std().item() == pytest.approx(spread, rel=error)
@@ -239,7 +238,7 @@ def test_starts_as_the_authors_of_geometric_memory() -> None:
 
 
 def share_within_one_spread(numbers: torch.Tensor) -> float:
-    """Return the share of entries near their mean: .68 if normal, .58 if uniform."""
+    """Return the share of entries near their mean: 0.68 if normal, 0.58 if uniform."""
     distances = (numbers - numbers.mean()).abs()
     return (distances <= numbers.std()).float().mean().item()
 

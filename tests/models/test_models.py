@@ -1,4 +1,4 @@
-"""Every architecture: the contract, its switches, and a plain reference."""
+"""Every architecture: the contract of models, its settings, and a plain reference."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_every_model_has_a_case() -> None:
         for name in dir(models)
         if isinstance(value := getattr(models, name), type)
         and issubclass(value, Model)
-        # What is trained elsewhere is drawn from no seed:
+        # Models trained elsewhere are not initialised from a seed; see
         # tests/foreign/test_trained_models.py.
         and value not in (Model, models.Trained)
     }
@@ -85,7 +85,7 @@ def test_every_model_has_a_case() -> None:
 
 @torch.no_grad()
 def reference(model: GPT, r: int, tokens: torch.Tensor) -> torch.Tensor:
-    """The same GPT for one replica, written with loops and no batched matrices."""
+    """Compute the same GPT for one replica with loops and without batched matrices."""
     config, length = model.config, tokens.shape[1]
     x = model.tokens.weight[r][tokens]
     if model.positions is not None:
@@ -116,7 +116,7 @@ def reference(model: GPT, r: int, tokens: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("length", range(1, 8))
 @pytest.mark.parametrize("tied", [True, False])
 def test_gpt_is_the_plain_gpt(length: int, tied: bool) -> None:
-    """Both ways of attending, short and long, against loops."""
+    """Both implementations of attention, for short and long prompts, agree with loops."""
     config = GPTConfig(layers=2, width=12, heads=3, tied=tied, init=Init(std=0.4))
     model = config.build(vocabulary=9, seeds=[1, 2])
     tokens = torch.randint(9, (5, length), generator=torch.Generator().manual_seed(0))
@@ -202,7 +202,7 @@ def test_what_does_not_fit_is_refused() -> None:
     for token in (9, -1):
         with pytest.raises(ConfigError, match=rf"from 0 to 8, got {token}"):
             EmbMLPConfig().build(vocabulary=9, seeds=[0], candidates=[token])
-    # Not the next replica's first row.
+    # The index must not read the first row of the next replica.
     with pytest.raises(DataError, match="from 0 to 8"):
         GPTConfig(layers=1, width=8).build(vocabulary=9, seeds=[0, 1])(
             torch.tensor([[[9]], [[1]]])
@@ -227,7 +227,7 @@ def test_a_gpt_without_attention_has_no_patterns() -> None:
 
 
 class Deaf(EmbMLP):
-    """A model of one's own that forgot to offer its states."""
+    """A user's model that does not pass its states to its hooks."""
 
     def hook(self, name: str, state: torch.Tensor) -> torch.Tensor:
         return state

@@ -1,4 +1,4 @@
-"""nnsight reads and changes a model of this library as it is, on all replicas at once."""
+"""nnsight reads and changes models of this library directly, for all replicas at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def build() -> iw.models.Model:
 
 
 def unpacked(states: torch.Tensor) -> torch.Tensor:
-    """States of packed prompts ``[R, B·T, D]`` as ``[R, B, T, D]``."""
+    """Return states of packed prompts ``[R, B·T, D]`` as ``[R, B, T, D]``."""
     return states.unflatten(1, tuple(PROMPTS.shape))
 
 

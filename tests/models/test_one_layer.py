@@ -1,4 +1,4 @@
-"""OneLayer and DeepLinear: the contract, their formulas, and how their layers train apart."""
+"""OneLayer and DeepLinear: the contract, their formulas, and training of single layers."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_deep_linear_is_a_product(readout: bool) -> None:
 
 @pytest.mark.parametrize("config", [OneLayerConfig(width=8), DeepLinearConfig(width=8)])
 def test_a_token_too_far_is_refused(config: Any) -> None:
-    """Its row exists, or is another replica's: it would be read without a word."""
+    """Such an index could read a row of another replica without an error."""
     model = config.build(vocabulary=6, seeds=[0, 1])
     for tokens in (
         torch.tensor([[0, 6]]),

@@ -1,4 +1,4 @@
-"""Models as files: every kind comes back to the last bit, and what is not whole is refused."""
+"""Saved models are loaded bitwise unchanged, and incomplete files are refused."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_kind_comes_back(kind: str, tmp_path: Path) -> None:
     assert again.candidates.tolist() == model.candidates.tolist()
     tokens = torch.tensor([[0], [1]])
     assert torch.equal(again(tokens), model(tokens))
-    # Replica by replica, and put together again.
+    # Replicas are saved one by one and combined again.
     parts = [
         decode_model(encode_model(model, replica)) for replica in range(model.replicas)
     ]
@@ -85,7 +85,7 @@ def test_a_trained_model_is_saved_by_any_program(tmp_path: Path) -> None:
     assert all(
         torch.equal(read[name], value) for name, value in model.state_dict().items()
     )
-    # And it goes on training from there.
+    # Training continues from the loaded model.
     again = load_model(tmp_path / "c.safetensors")
     for one in (model, again):
         train(one, WORLD, Curriculum(phases=(Phase(steps=2),)), seeds=3)

@@ -1,4 +1,4 @@
-"""TinyNN and Node2Vec: the contract, their formulas, and what is frozen."""
+"""TinyNN and Node2Vec: the contract, their formulas, and their frozen parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TransformerLens, on an exported GPT, sees what ours sees and patches as ours patches."""
+"""TransformerLens reads and patches an exported GPT with the same results as our probes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from inweights.models import to_transformer_lens
 from inweights.probes import logit_attribution, patch
 from inweights.probes.interventions.interchange import _pairs
 
-#: Importing it takes seconds, which is left to the tests.
+#: Importing it takes seconds, so only the tests import it.
 if find_spec("transformer_lens") is None:
     pytest.skip("needs inweights[lens]", allow_module_level=True)
 pytestmark = pytest.mark.slow
@@ -84,7 +84,7 @@ def put(value: Tensor, hook: Any, *, state: Tensor, position: int) -> Tensor:
 def test_patching_gives_what_their_hooks_give(
     pair: Any, layer: str, source: str
 ) -> None:
-    """A state of another prompt, or of the other replica, at one position."""
+    """A state at one position is replaced with that of another prompt or replica."""
     model, bridges = pair
     if source == "prompt":
         states = model.hidden(OTHER, layers=[layer], at="all")[layer]
@@ -102,7 +102,7 @@ def test_patching_gives_what_their_hooks_give(
 
 @torch.no_grad()
 def test_an_interchange_gives_what_their_hooks_give() -> None:
-    """The shares of ``carries``, counted with their cache and hooks on a trained model."""
+    """The shares of ``carries`` equal those counted with TransformerLens's cache and hooks."""
     world = iw.TwoHop(n=5, complexity=2, first_relations=1, second_relations=2).build()
     model = iw.GPTConfig(layers=2, width=32).build(
         vocabulary=len(world.vocabulary), seeds=[0]
@@ -131,7 +131,7 @@ def test_an_interchange_gives_what_their_hooks_give() -> None:
             share = float(((answered == token) & counts).sum() / pairs.valid.sum())
             assert row[name] == pytest.approx(share, abs=1e-5), (row, name)
             seen += 0 < share < 1
-    assert seen > 5  # shares that say something
+    assert seen > 5  # the shares are neither all 0 nor all 1
 
 
 def test_without_it_one_is_told_what_to_install(
@@ -146,12 +146,12 @@ def test_without_it_one_is_told_what_to_install(
 
 @torch.no_grad()
 def test_logit_attribution_is_theirs() -> None:
-    """Each head and MLP; norms are as they start, since theirs counts only their scale."""
+    """Attributions of heads and MLPs agree; norms keep their initial gains and biases."""
     world = iw.TwoHop(n=6).build()
     config = iw.GPTConfig(layers=2, width=16, heads=2)
     model = config.build(vocabulary=len(world.vocabulary), seeds=[0, 1])
     for parameter in model.tokens.parameters():
-        parameter.data *= 20  # states that differ
+        parameter.data *= 20  # the states differ
     table = logit_attribution(model, world)
     prompts = torch.tensor([query.prompt for query in world.queries])
     answers = torch.tensor([query.answer[0] for query in world.queries])

@@ -1,4 +1,4 @@
-"""What cannot be wrapped is refused before anything is trained, and the message says what to do."""
+"""Modules that cannot be wrapped are refused before training, with advice in the message."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOKENS = len(WORLD.vocabulary)
 
 
 class Layers(nn.Module):
-    """A table, and between it and the head whatever a test puts there."""
+    """An embedding and a head, with a layer between them that the test chooses."""
 
     def __init__(self, vocabulary: int, *inner: nn.Module) -> None:
         super().__init__()
@@ -43,28 +43,28 @@ def listed(vocabulary: int) -> nn.Module:
 
 
 class Jumps(nn.Module):
-    """Draws noise by itself while it trains."""
+    """A module that draws random noise during training."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x + torch.randn_like(x) if self.training else x
 
 
 class Silent(Layers):
-    """Returns a dictionary."""
+    """A module that returns a dictionary."""
 
     def forward(self, ids: Tensor) -> Any:
         return {"scores": super().forward(ids)}
 
 
 class Scaled(Layers):
-    """No layer of it gives the logits, but arithmetic after it."""
+    """A module whose logits are computed by arithmetic after its last layer."""
 
     def forward(self, ids: Tensor) -> Any:
         return super().forward(ids) * 2
 
 
 class Broken(Layers):
-    """Divides by zero."""
+    """A module that divides by zero."""
 
     def forward(self, ids: Tensor) -> Any:
         return super().forward(ids) / 0.0
@@ -158,7 +158,7 @@ def test_a_plain_module_is_told_the_line_to_write() -> None:
 
 
 class Holed(Layers):
-    """Knows no number for some tokens, before it is trained."""
+    """A module that returns NaN for some tokens before training."""
 
     def forward(self, ids: Tensor) -> Any:
         return super().forward(ids).masked_fill(ids.unsqueeze(-1) < 5, torch.nan)
@@ -231,7 +231,7 @@ def remove(path):
 def test_a_file_names_a_factory_that_is_loaded_and_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reading a model imports nothing, and calls no function that is no factory."""
+    """Loading a model imports nothing, and calls no function except a registered factory."""
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "own_factory.py"
     file.write_text(FACTORY)

@@ -1,4 +1,4 @@
-"""A wrapped module is the module: the same numbers, the same training, alone and in company."""
+"""A wrapped module computes and trains like the plain module, alone and in a group."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def build(factory: Any, *seeds: int, **options: Any) -> Wrapped:
 
 
 def plain(factory: Callable[..., nn.Module], model: Wrapped, replica: int) -> nn.Module:
-    """A module with the numbers of a replica."""
+    """Return a plain module with the parameters of a replica."""
     module = factory(TOKENS)
     own = {n: value[replica] for n, value in model.named_parameters()}
     module.load_state_dict(own, strict=False)
@@ -61,7 +61,7 @@ class TestWrapped(ModelCase):
         lens = model.logit_lens(tokens, at="all")
         assert torch.equal(lens["logits"], model(tokens))
         torch.testing.assert_close(lens["transformer.ln_f"], lens["logits"])
-        # By norm and head.
+        # By the norm and the head.
         torch.testing.assert_close(lens["transformer.h.1"], lens["logits"])
         with pytest.raises(
             ConfigError, match=r"head 'lm_head' cannot read states of .*c_fc"
@@ -78,7 +78,7 @@ def curriculum(steps: int = 6, **settings: Any) -> iw.Curriculum:
 
 @pytest.mark.parametrize("name", FACTORIES)
 def test_replicas_train_as_modules_do_one_by_one(name: str) -> None:
-    """With torch's AdamW and a loss written out: equal a step to 1e-6, and equally right."""
+    """With AdamW and an explicit loss, steps agree to 1e-6 and accuracies are equal."""
     factory = FACTORIES[name]
     model = build(factory)
     modules = [plain(factory, model, r) for r in range(len(SEEDS))]
@@ -205,7 +205,7 @@ def test_states_and_hooks_go_by_the_names_of_modules() -> None:
         own, new = hidden[layer], model.hidden(other, at="all")[layer]
         torch.testing.assert_close(patch(model, IDS, own, layer=layer), mine)
         torch.testing.assert_close(patch(model, IDS, new, layer=layer), theirs)
-        # A hook sees all replicas: here it changes the first.
+        # A hook receives all replicas; this one changes the first.
         only = torch.cat([new[:1], own[1:]])
         mixed = patch(model, IDS, only, layer=layer)
         torch.testing.assert_close(mixed[0], theirs[0])
@@ -232,7 +232,7 @@ def test_replicas_with_tokens_of_their_own_and_in_packed_batches() -> None:
 
 
 class Kept(nn.Module):
-    """A frozen random table, a buffer that all share, a tied head and a single number."""
+    """A module with a frozen table, a shared buffer, a tied head and a scalar parameter."""
 
     def __init__(self, vocabulary: int) -> None:
         super().__init__()
@@ -292,7 +292,7 @@ def test_a_training_goes_on_from_its_checkpoint_to_the_same_bits(
 
 
 class HeadFirst(nn.Module):
-    """The table has the name of the head that it is tied to, or is given and the same for all."""
+    """A module whose tied table has the head's name, or is a shared fixed tensor."""
 
     def __init__(self, vocabulary: int, given: bool = False) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Architectures of other libraries, and modules as people write them: each memorises and sweeps."""
+"""Modules of other libraries and of users memorise facts and can be swept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.models.own_modules import Encoder, Recurrent, nano
 
 import inweights as iw
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 WORLD = iw.TwoHop(n=10)
@@ -20,7 +20,7 @@ HEADS: dict[str, Any] = {**SIZES, "intermediate_size": 64, "num_attention_heads"
 
 
 def config_of(name: str) -> Any:
-    """A small config of ``transformers``, which takes seconds to import, or a factory."""
+    """Return a small config of ``transformers``, imported only here, or a factory."""
     if name in OWN:
         return iw.wrap(OWN[name])
     import transformers
@@ -37,7 +37,7 @@ def config_of(name: str) -> Any:
 
 
 def lucid(vocabulary: int) -> Any:
-    """A transformer of x-transformers."""
+    """Return a transformer of the library x-transformers."""
     library = pytest.importorskip("x_transformers")
     layers = library.Decoder(dim=32, depth=2, heads=2, attn_dim_head=16)
     return library.TransformerWrapper(
@@ -51,7 +51,7 @@ OWN: dict[str, Any] = {
     "recurrent": Recurrent,
     "lucid": lucid,
 }
-#: One of each kind is tested every time; all take minutes.
+#: The fast tier tests one module of each kind; all of them take minutes.
 QUICK = ("encoder",)
 FAMILIES = ("Llama", "Qwen2", "GPTNeoX", "GPT2", "Mamba", "Rwkv", *OWN)
 
@@ -63,7 +63,7 @@ FAMILIES = ("Llama", "Qwen2", "GPTNeoX", "GPT2", "Mamba", "Rwkv", *OWN)
 def test_each_memorises_and_sweeps(name: str, tmp_path: Path) -> None:
     steps = iw.Phase(steps=200, optimizer=iw.Optimizer(rate=1e-2))
     learner = iw.Curriculum(phases=(steps,))
-    # That an LSTM is called replica by replica.
+    # The warning that an LSTM is called for one replica after another.
     with warnings.catch_warnings(action="ignore"):
         table = iw.sweep(
             WORLD,

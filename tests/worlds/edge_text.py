@@ -1,4 +1,4 @@
-"""Writes the plain text form of a graph, so that reading it back can be tested."""
+"""Write graphs in the plain text format, so that reading them can be tested."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from inweights.worlds import EdgeList, World
 
 
 def world_edges(world: World) -> EdgeList:
-    """The edges of a world of a graph: its ``edge`` facts, loops, and path queries."""
+    """Return the edges of a graph's world: its ``edge`` facts, loops and path queries."""
     names, facts, queries = world.vocabulary.names, world.facts, world.queries
     places = [
         i
@@ -22,7 +22,7 @@ def world_edges(world: World) -> EdgeList:
 
 
 def write_edges(source: World | EdgeList, file: Path) -> Path:
-    """Write the form that ``read_edges`` reads back; labels have no ``=`` and no comma."""
+    """Write a file that ``read_edges`` reads; labels may not contain ``=`` or a comma."""
     edges = source if isinstance(source, EdgeList) else world_edges(source)
     linked = {label for link in edges.links for label in link}
     lines = [f"{u}={v}" for u, v in edges.links]

@@ -1,4 +1,4 @@
-"""Worlds with something taken from them or mixed up."""
+"""Worlds from which facts were removed, or whose answers were permuted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Analogies and two hops as analogies: the contract, and what the papers' sets of facts are."""
+"""Analogies, and two hops as analogies: the contract, and the fact sets of the papers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TestAnalogicalTwoHop(WorldCase):
 
 
 def said(world: World, part: str, role: str) -> dict[tuple[str, str], str]:
-    """``{(entity, relation): answer}`` of a role, in words."""
+    """Return the facts of a role by name, as ``{(entity, relation): answer}``."""
     statements, names = getattr(world, part), world.vocabulary.names
     prompts, answers = statements.matrix(statements.with_role(role))
     return {
@@ -64,7 +64,7 @@ def test_the_tuples_of_the_paper() -> None:
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("config", TestAnalogy.configs)
 def test_a_conclusion_follows_from_its_premises(config: Analogy, seed: int) -> None:
-    """Whoever shares every property with ``b`` has, without exception, what is concluded of b."""
+    """Every entity that shares all properties with ``b`` has the attribute inferred for ``b``."""
     world = config.build(seed)
     category, similarity, attribution = (
         said(world, "facts", role) for role in ("category", "similarity", "attribution")
@@ -92,7 +92,7 @@ def test_a_conclusion_follows_from_its_premises(config: Analogy, seed: int) -> N
 
 
 def test_two_hops_are_the_analogy_renamed() -> None:
-    """§6: the identity makes the bridge the shared property."""
+    """The identity makes the bridge the shared property (§6)."""
     hops, analogy = AnalogicalTwoHop(n=4).build(), Analogy(n=4).build()
     rename = {"b": "a", "a": "b", "r": "r"}
 
@@ -144,7 +144,7 @@ def test_identities_do_not_prefer_the_first_bridges() -> None:
 
 
 def test_maps_that_the_seed_deals() -> None:
-    """Without a seed's say a model could learn the number in a token's name: here it cannot."""
+    """The seed permutes the maps, so that a token's number does not reveal the answer."""
     for config in (
         Analogy(n=30, maps="permutation"),
         AnalogicalTwoHop(n=30, maps="permutation"),
@@ -163,7 +163,7 @@ def test_by_name() -> None:
 
 
 def test_phases_choose_what_is_trained() -> None:
-    """A curriculum names the roles; one that the world lacks is refused with those it has."""
+    """A curriculum names roles; for an unknown role the error lists those of the world."""
     world = Analogy(n=3).build()
     model = EmbMLPConfig(width=4).build(vocabulary=len(world.vocabulary), seeds=[0])
     plan = Curriculum(phases=(Phase(steps=1, roles={"identity": 1.0}),))

@@ -1,4 +1,4 @@
-"""The data of Feature Resemblance, §8.2, written anew: what every row has to be."""
+"""The data of Feature Resemblance, §8.2, which we wrote ourselves, satisfies its conditions."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def test_at_least_a_hundred_rows_over_the_six_relations() -> None:
 
 
 def test_no_thing_is_there_twice() -> None:
-    """Else its category could be known from another row; spelling aside."""
+    """Otherwise another row would reveal its category; spelling variants count as equal."""
     subjects = [s.casefold() for row in ROWS for s in (row.subject_1, row.subject_2)]
     assert [s for s, count in Counter(subjects).items() if count > 1] == []
-    # No thing is a category or an aspect, which would tell what it is.
+    # No entity has the name of a category or an aspect, which would reveal its category.
     others = {x.casefold() for row in ROWS for x in (row.aspect, row.category)}
     assert set(subjects) & others == set()
 

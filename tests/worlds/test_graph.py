@@ -1,4 +1,4 @@
-"""Graphs: the contract, the shapes of the paper, and lists of edges of one's own."""
+"""Graphs: the contract, the shapes of the paper, and a user's lists of edges."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TestGraphWithPaths(WorldCase):
     ]
 
     def test_no_prompt_twice(self, config: Any) -> None:
-        """A node has a fact for each neighbour; it is the whole statement that is there once."""
+        """A node has one fact per neighbour, so only whole statements are unique, not prompts."""
         world = config.build(seed=3)
         pairs = Counter(
             (*world.facts.prompt(i), *world.facts.answer(i))
@@ -52,7 +52,7 @@ class TestGraphWithPaths(WorldCase):
 
 
 class TestGraphOfEdgesAlone(WorldCase):
-    """Without queries: what the contract says of queries has nothing to hold for."""
+    """A world without queries, for which the contract's statements on queries are void."""
 
     configs = [
         Graph(shape="grid", rows=2, columns=3),
@@ -164,11 +164,11 @@ def test_paths_walk_along_edges_from_the_root() -> None:
             assert set(pairwise(row)) <= steps
 
 
-# --- lists of one's own
+# --- a user's lists of edges
 
 
 def test_what_a_users_graph_may_be() -> None:
-    """Lone nodes, several components, loops, parallel edges, labels of any type."""
+    """Isolated nodes, several components, loops, parallel edges and labels of any type."""
     graph = nx.MultiGraph()
     graph.add_edges_from(
         [("a", "b"), ("a", "b"), ("c", (1, 2)), ("b", "b"), (3.5, "c")]
@@ -338,7 +338,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     assert np.array_equal(Graph(shape="file", file=str(file)).labels(5), [0, 1])
 
 
-# --- graphs that are known, and graphs written out
+# --- well-known graphs, and graphs in files
 
 
 @pytest.mark.parametrize("name", CLASSICS)

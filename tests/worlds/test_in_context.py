@@ -1,4 +1,4 @@
-"""Path-stars in context: the contract, and that every prompt is a graph with one answer."""
+"""Path-stars in context: the contract, and every prompt describes a graph with one answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds of the kinds of questions besides two hops: reversals, implications, longer chains."""
+"""Worlds with other questions than two hops: reversals, implications, longer chains."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TestRandomFacts(WorldCase):
 
 
 def test_random_facts_are_as_uneven_as_they_say() -> None:
-    """Each answer once at least; shared ones cross; pairs are told twice; questions have one."""
+    """Answers occur at least once, shared answers cross, and pairs are stated twice."""
     world = RandomFacts(
         popularity=0.3, crossing=True, pairs=3, several=2, identity=False
     ).build(5)
@@ -110,7 +110,7 @@ def test_identities_of_the_ends(which: Any, count: int) -> None:
 @pytest.mark.parametrize("phrased", [False, True])
 @pytest.mark.parametrize("which", ["none", "first", "second", "both"])
 def test_ends_are_answers_of_further_facts(which: Any, phrased: bool) -> None:
-    """Each of them once, of a subject that occurs nowhere else; identities are as without."""
+    """Each has a subject that occurs nowhere else; identities are unaffected."""
     world = Reversal(n=4, told=1, phrased=phrased, targeted=which).build(3)
     plain = Reversal(n=4, told=1, phrased=phrased).build(3)
     further = told(world, world.facts, "further") if which != "none" else set()

@@ -1,4 +1,4 @@
-"""Triples from files of all kinds, and what is remarked about them."""
+"""Triples from files in all formats, and the remarks about them."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_stage_is_a_number(tmp_path: Path) -> None:
 
 
 def test_one_sided_entities(tmp_path: Path) -> None:
-    """Kyoto is an answer that goes nowhere; Peru is never an answer; the others do both."""
+    """Kyoto is only an answer, Peru only a subject, and the other entities are both."""
     rows = [
         "a,home,rome",
         "b,home,oslo",
@@ -196,7 +196,7 @@ def test_dataset_folders(tmp_path: Path) -> None:
     assert read_knowledge(tmp_path / "one").names(1) == ("b", "r", "y")
     datasets.DatasetDict(train=one, test=other).save_to_disk(tmp_path / "both")
     both = read_knowledge(tmp_path / "both")
-    # Test repeats train.
+    # The test file repeats the training file.
     assert (len(both), [r.lines for r in both.remarks]) == (
         2,
         [(2, 3)],

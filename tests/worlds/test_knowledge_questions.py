@@ -1,4 +1,4 @@
-"""Questions that facts leave open, by kind, on sets where they can be listed by hand."""
+"""Unstated questions of each kind, on fact sets where they can be listed by hand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_chains_of_three_lead_through_four_entities(tmp_path: Path) -> None:
 
 
 def test_reversals_need_two_that_are_told(tmp_path: Path) -> None:
-    """Children and parents: two pairs both ways, two one way."""
+    """Two pairs of child and parent are stated in both directions, two in one."""
     both = ("a,child,b", "b,parent,a", "c,child,d", "d,parent,c")
     assert asked(tmp_path, "reversal", *both, "e,child,f", "h,parent,g") == {
         "f parent → e",
@@ -49,7 +49,7 @@ def test_reversals_need_two_that_are_told(tmp_path: Path) -> None:
 def test_all_inverses_that_are_told_as_often_are_asked_in_any_order(
     tmp_path: Path,
 ) -> None:
-    """Which line comes first is no reason to take one of two."""
+    """The order of the lines does not decide which of two inverses is evaluated."""
     both = ["a,child,b", "b,parent,a", "b,kin,a", "c,child,d", "d,kin,c", "d,parent,c"]
     expected = {"f parent → e", "f kin → e"}
     assert asked(tmp_path, "reversal", *both, "e,child,f") == expected
@@ -57,9 +57,9 @@ def test_all_inverses_that_are_told_as_often_are_asked_in_any_order(
 
 
 def test_what_a_reversal_answers_is_not_unstated(tmp_path: Path) -> None:
-    """What it suggests would count as a right answer, and be another one in another order."""
+    """A guess would count as a right answer that depends on the order of the lines."""
     both = ("a,child,b", "b,parent,a", "c,child,d", "d,parent,c")
-    # B has both, f one of the two.
+    # Entity b has both attributes, and f has one of the two.
     rows = (
         *both,
         "b,child,h",
@@ -73,7 +73,7 @@ def test_what_a_reversal_answers_is_not_unstated(tmp_path: Path) -> None:
 
 
 def test_a_hub_costs_what_it_has_neighbours_and_not_their_square() -> None:
-    """As many pairs of facts meet there; none of them goes on, and none is turned."""
+    """The cost of a hub is linear in its number of neighbours, not quadratic."""
 
     def ask(half: int) -> None:
         hub, home, sides = 2 * half, 2 * half + 1, range(half)
@@ -83,12 +83,12 @@ def test_a_hub_costs_what_it_has_neighbours_and_not_their_square() -> None:
         found = questions(rows, ["chain", "reversal"])
         assert not any(len(prompts) for prompts, _ in found.values())
 
-    ask(300)  # what is imported, is
+    ask(300)  # imports are excluded from the measurement
     tracemalloc.start()
     ask(3000)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 3000**2  # bytes: less than one a pair
+    assert peak < 3000**2  # in bytes; less than one byte per pair
     few, many = (lines_of(partial(ask, half)) for half in (300, 600))
     assert many < 3 * few
 
@@ -115,7 +115,7 @@ def test_one_or_two_who_differ_do_not(tmp_path: Path, speech: tuple[str, ...]) -
 
 
 def test_identities_are_rows_of_the_file(tmp_path: Path) -> None:
-    """``rome,is,rome`` is the identity that advice speaks of: the forecast is the advised one."""
+    """A row ``rome,is,rome`` is an identity, and changes the prediction as the advice states."""
     rows = ("ann,home,rome", "bob,home,oslo", "rome,in,italy", "oslo,in,norway")
     before = predict(ask(tmp_path, "composition", *rows))
     assert before.advice is not None
@@ -126,7 +126,7 @@ def test_identities_are_rows_of_the_file(tmp_path: Path) -> None:
     assert after.advice is None
     assert "is" not in world.vocabulary.text(world.facts.prompts)
     by_option = Triples(path=str(tmp_path / "facts.csv"), identity=True).build()
-    assert by_option.facts.equals(world.facts)  # told twice is told once
+    assert by_option.facts.equals(world.facts)  # a repeated row is counted once
 
 
 def test_a_name_may_be_an_entity_and_a_relation(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Inputs and labels: the contract, as far as a world without queries can keep it."""
+"""Inputs and labels: the contract, as far as it applies to a world without queries."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_names() -> None:
 
 
 def test_the_seed_deals_every_label_to_every_input() -> None:
-    """Over 200 seeds each of the six ways to deal two labels to four inputs comes up."""
+    """Over 200 seeds, all six assignments of two labels to four inputs occur."""
     ways = Counter(
         tuple(Labels(labels=2).build(seed).facts.answers.tolist())
         for seed in range(200)

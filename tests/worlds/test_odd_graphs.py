@@ -1,4 +1,4 @@
-"""Graphs as people have them: odd ones work all the way, broken files say where and what."""
+"""Unusual graphs of users work everywhere, and errors about broken files name the line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from inweights.worlds import Graph, World, from_networkx, read_edges
 
 
 def odd() -> nx.MultiGraph:
-    """A triangle with a doubled side, a loop and a tail; a pair; a lone node; many types."""
+    """Return a triangle with a double edge, a loop and a tail, a pair, and an isolated node."""
     graph = nx.MultiGraph()
     graph.add_edges_from(
         [("ann", "bo"), ("ann", "bo"), ("bo", 3), (3, "ann"), ("bo", "bo")]
@@ -40,7 +40,7 @@ def odd() -> nx.MultiGraph:
 
 
 def as_file(kind: str, folder: Path) -> World:
-    """The same graph by way of a file; a CSV has no lone nodes."""
+    """Write the graph to a file and read it; a CSV cannot contain isolated nodes."""
     file = folder / f"odd.{kind}"
     if kind == "graphml":
         nx.write_graphml(nx.relabel_nodes(odd(), {("x", 1): "x1"}), file)
@@ -91,13 +91,13 @@ def test_what_theory_says_of_it() -> None:
     ids=lambda c: type(c).__name__,
 )
 def test_models_learn_it_and_probes_see_it(config) -> None:
-    """Warnings are errors here: no empty mean, no division by a lone node's degree."""
+    """No warning occurs, as an empty mean or a division by the degree 0 would cause."""
     world = from_networkx(odd()).build()
     model: Model = config.build(vocabulary=len(world.vocabulary), seeds=[0, 1])
     phase = Phase(steps=150, optimizer=Optimizer(rate=0.03, weight_decay=0.0))
     train(model, world, Curriculum(phases=(phase,)), seeds=[0, 1])
     recall = graph_recall(model, world)
-    # Tied vectors are closest to themselves, which is no edge but of the loop.
+    # Tied vectors are most similar to themselves, which is an edge only for the loop.
     kind = "recall_others" if isinstance(config, Node2VecConfig) else "recall"
     assert (recall[kind] == 1.0).all()
     assert recall["floor"].unique().item() < recall["loss"].min()

@@ -1,4 +1,4 @@
-"""One's own facts in experiments: a sweep, a study file, identities by relation and by level."""
+"""A user's facts in a sweep and a study file, with identities by relation and by level."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from inweights.config import digest, identity
 from inweights.errors import ConfigError
 from inweights.worlds import Hops, Triples
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 ROWS = "ann,mother,beth\nbeth,born in,rome\ncarl,mother,dora\ndora,born in,oslo\nrome,in,italy\n"
@@ -48,7 +48,7 @@ def test_identities_by_relation(file) -> None:
 
 
 def test_identities_of_own_facts_by_level(file) -> None:
-    """Levels count facts from entities that no fact leads to, as those of a generated chain."""
+    """Levels are distances from entities that are no object, as in generated chains."""
     first = iw.Facts(file, identity=("bridge",)).build()
     assert words(first) == {"beth", "dora"}
     assert words(iw.Facts(file, identity=("second bridge",)).build()) == {"rome"}

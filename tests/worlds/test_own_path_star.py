@@ -1,4 +1,4 @@
-"""A path-star of one's own: the graph behind the files, and the same task as the built-in one."""
+"""A user's path-star: the graph in the files, and the same task as the built-in one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TestOwnPathStar(WorldCase):
     ]
 
     def test_no_prompt_twice(self, config: Any) -> None:
-        """A node has a fact for each neighbour; it is the whole statement that is there once."""
+        """A node has one fact per neighbour, so only whole statements are unique, not prompts."""
         world = config.build(seed=3)
         part, plain = world.facts, plain_roles(world)
         told = [
@@ -74,7 +74,7 @@ def test_directions_of_a_file(tmp_path: Path) -> None:
     toward = [f"{v}={u}\n" for u, v in TOLD]
     away = [f"{u}={v}\n" for u, v in TOLD]
     both = statements(OwnPathStar(paths=LINES).build())
-    # Whichever way it is written, both are told.
+    # Both directions are trained, in whichever direction the edge is written.
     for written in (
         away,
         toward,

@@ -1,4 +1,4 @@
-"""Paths through a star: the contract, the graph behind the facts, and who is held out."""
+"""Paths through a star: the contract, the graph of the facts, and the held-out leaves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TestPathStar(WorldCase):
     ]
 
     def test_no_prompt_twice(self, config: Any) -> None:
-        """A node has a fact for each neighbour; it is the whole statement that is there once."""
+        """A node has one fact per neighbour, so only whole statements are unique, not prompts."""
         world = config.build(seed=3)
         plain = [
             i
@@ -38,7 +38,7 @@ class TestPathStar(WorldCase):
 
 
 def plain_roles(world: World) -> set[int]:
-    """Roles but those of the moved copy, whose edges may be edges of the graph as well."""
+    """Return the roles except those of the moved copy, whose edges may also be in the graph."""
     names = world.facts.role_names
     return {i for i, name in enumerate(names) if not name.startswith("moved")}
 

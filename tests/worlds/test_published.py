@@ -1,4 +1,4 @@
-"""TwoHopFact, SOCRATES and MQuAKE: tiny samples of our own, in their documented columns."""
+"""TwoHopFact, SOCRATES and MQuAKE: small samples that we wrote with the documented columns."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_two_hop_fact(tmp_path: Path) -> None:
         ("Bo", "person-birthcity", "Tarn"),
     ]
     assert facts.lines.tolist() == [2, 2, 3]
-    assert facts.remarks == ()  # that two chains share a fact is no mistake
+    assert facts.remarks == ()  # two chains may share a fact
     assert facts.aliases == {"Tarn": ("Tarn City",)}
     assert facts.templates["person-birthcity"] == (
         "{subject} was born in the city of {object}.",
@@ -101,7 +101,7 @@ def test_socrates_as_parquet_without_categories(tmp_path: Path) -> None:
 
 
 def test_cells_may_be_long(tmp_path: Path) -> None:
-    """The limit of ``csv``, 128 KiB a cell, is a global of other people's programs: it stays."""
+    """The limit of the module ``csv``, 128 KiB per cell, is global and is not changed."""
     others = tuple(f"Tarn, called so by number {i}" for i in range(9000))
     rows = [(*ROWS[0][:5], repr((others,)), *ROWS[0][6:])]
     facts = read_knowledge(two_hop_fact(tmp_path / "f.csv", rows))

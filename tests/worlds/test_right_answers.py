@@ -1,4 +1,4 @@
-"""Queries with several right answers: merged by prompt, counted, saved, and told apart in keys."""
+"""Queries with several right answers are merged by prompt, counted, saved and in keys."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_one_query_for_each_role_and_prompt() -> None:
         ("reversal", (0, 5), (4,)),
     ]
     assert made.further.tolist() == [[0, 3]]
-    # Who is asked cannot tell roles apart.
+    # The prompt does not contain the role.
     assert made.right_answers(0).tolist() == [
         1,
         3,
@@ -93,7 +93,7 @@ def test_a_saved_world_keeps_all_right_answers(tmp_path: Path) -> None:
 
 
 def test_only_files_with_several_right_answers_have_another_key(tmp_path: Path) -> None:
-    """What was stored of them was of another query for each answer."""
+    """Earlier results of such files had one query for each answer."""
     several, single = towns(tmp_path), tmp_path / "single.csv"
     single.write_text(TWO.replace("ann,speaks,greek\n", ""), encoding="utf-8")
     assert list(Triples(path=str(several)).contents.values())[1:] == [
@@ -116,7 +116,7 @@ def test_a_hub_with_many_answers_is_asked_fewer_questions(
 
 
 def test_probes_count_any_right_answer(tmp_path: Path) -> None:
-    """The same model and world: once with one right answer stated, once with two."""
+    """The same model and world are evaluated with one right answer and with two."""
     world = Triples(path=str(towns(tmp_path))).build()
     names = world.vocabulary.names
     model = EmbMLPConfig(width=8).build(
@@ -141,7 +141,7 @@ def test_probes_count_any_right_answer(tmp_path: Path) -> None:
 
 
 def test_a_world_of_edges_counts_every_neighbour() -> None:
-    """In a square each node has two neighbours, told by edges and by edges that are reversed."""
+    """In a square each node has two neighbours, by edges and by reversed edges."""
     world = Graph(shape="grid", rows=2, columns=2).build()
     assert set(world.facts.right_counts.tolist()) == {2}
     model = EmbMLPConfig(width=8).build(

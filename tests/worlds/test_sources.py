@@ -1,4 +1,4 @@
-"""Facts from elsewhere: Wikidata, RDF, databases, the hub."""
+"""Facts from Wikidata, RDF, databases and the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ FACTS = [
     "form", ["array.json", "lines.jsonl", "array.json.gz", "array.json.bz2", "id.json"]
 )
 def test_a_dump_of_wikidata(tmp_path: Path, form: str) -> None:
-    # Keys have no order.
+    # Keys may be in any order.
     first = {"id": {"id": ""}}.get(form.split(".", maxsplit=1)[0], {})
     lines = [json.dumps(first | each) for each in DUMP]
     text = "\n".join(lines) if "lines" in form else "[\n" + ",\n".join(lines) + "\n]\n"
@@ -102,7 +102,7 @@ def test_a_dump_of_wikidata(tmp_path: Path, form: str) -> None:
 
 def test_a_dump_that_is_not_compressed_as_it_says_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "dump.json.gz"
-    # A valid header, then blocks of a type that does not exist.
+    # A valid header, followed by blocks of an invalid type.
     path.write_bytes(gzip.compress(b"")[:10] + b"\xff" * 20)
     with pytest.raises(DataError, match="is not a dump of Wikidata"):
         read_knowledge(path)

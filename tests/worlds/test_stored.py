@@ -1,4 +1,4 @@
-"""What worlds are made of and stored as: statements, vocabularies, folders."""
+"""The parts and the stored form of worlds: statements, vocabularies, folders."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_tokens_outside_the_vocabulary_are_refused() -> None:
 def test_stored_worlds_are_whole_or_refused(tmp_path) -> None:
     world = TwoHop(n=3).build()
     folder = save_world(world, tmp_path / "deep" / "w")
-    # Not the private mode of a temporary folder.
+    # The files do not have the private mode of a temporary folder.
     assert folder.stat().st_mode & 0o777 == 0o755
     assert [p.name for p in folder.parent.iterdir()] == ["w"]
     with pytest.raises(DataError, match="already exists"):

@@ -1,4 +1,4 @@
-"""The two-hop family: the contract, and what holds for all N and C."""
+"""The two-hop family: the contract, and properties for all N and C."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_every_world_has_a_case() -> None:
         worlds.open_world(name, needed.get(name, ())).settings["kind"]
         for name in worlds.world_names()
     }
-    # Labels serve one recipe and have no name.
+    # Label worlds serve a single recipe and are not registered by name.
     assert configs | {"labels"} == {config.build().settings["kind"] for config in cases}
 
 
@@ -101,7 +101,7 @@ def structured(draw) -> tuple[TwoHop, int]:
     n = draw(st.integers(2, 9))
     complexity = draw(st.integers(1, n))
     second = draw(st.integers(1, 3))
-    # As few first relations as the second ones make up for.
+    # The number of first relations is the smallest that the second ones allow.
     first = draw(st.integers(max(1, complexity - second + 1), complexity + 2))
     total = n * first * second
     fractions = [f for f in (0.0, 0.3, 0.8) if round(f * total) < total]
@@ -127,8 +127,8 @@ def test_structure_holds_for_all_n_and_c(case: tuple[TwoHop, int]) -> None:
     bridge_of = {tuple(p): b for p, b in hops(world, "first_hop")}
     object_of = {tuple(p): c for p, c in hops(world, "second_hop")}
 
-    # Every relation reaches a slice of the bridges of its own, and each subject exactly
-    # one of it.
+    # Every relation has its own slice of the bridges, and maps each subject to exactly
+    # one of them.
     slice_of: dict[int, set[int]] = {}
     for (_, relation), bridge in bridge_of.items():
         slice_of.setdefault(relation, set()).add(bridge)
@@ -142,7 +142,7 @@ def test_structure_holds_for_all_n_and_c(case: tuple[TwoHop, int]) -> None:
             relation - words["first_relation"][0]
         }
 
-    # Compositions, trained or asked, are exactly the composed hops.
+    # Trained and evaluated compositions are exactly the composed hops.
     trained: dict[Any, Any] = {}
     asked: dict[Any, Any] = {}
     for part, found in ((world.facts, trained), (world.queries, asked)):
@@ -174,7 +174,7 @@ def test_structure_holds_for_all_n_and_c(case: tuple[TwoHop, int]) -> None:
         seen = any(bridge_of[s, r] == bridge_of[a, r1] for s, r, _ in trained)
         assert world.queries.out_of_distribution[i] == (not seen)
 
-    # Identities map bridges to themselves, as many as asked for.
+    # Identities map as many bridges to themselves as requested.
     identities = hops(world, "identity") if "identity" in world.facts.role_names else []
     assert all(prompt == [answer] for prompt, answer in identities)
     assert len({answer for _, answer in identities}) == round(
@@ -195,7 +195,7 @@ def test_sampled_maps_stay_in_their_slices(n: int, slices: int, seed: int) -> No
 
 
 def test_the_papers_structured_setting() -> None:
-    """§4.1, C = 1: a_i → b_i → c_i."""
+    """At C = 1 the maps are a_i → b_i → c_i (§4.1)."""
     world = TwoHop(n=4).build()
     names = world.vocabulary.text
     said = [f"{names(p)} > {names([a])}" for p, a in hops(world, "first_hop")]
@@ -211,8 +211,8 @@ def test_the_papers_structured_setting() -> None:
 def test_the_map_as_printed_collides_or_leaves_the_range(
     n: int, complexity: int
 ) -> None:
-    """``⌊k/N⌋ + k mod N``: ours is its 0-based form, taken modulo ``N``."""
-    # 1-based: two share an object.
+    """Our map is the printed ``⌊k/N⌋ + k mod N`` with indices from 0 and modulo ``N``."""
+    # With indices from 1, two subjects share an object.
     assert len({k // n + k % n for k in range(1, n + 1)}) < n
     world = TwoHop(n=n, complexity=complexity).build()
     first = {name: world.vocabulary[name][0] for name in ("bridge", "object")}
@@ -222,7 +222,7 @@ def test_the_map_as_printed_collides_or_leaves_the_range(
     }
     printed = {k: k // n + k % n for k in range(complexity * n)}
     assert ours == {k: place % n for k, place in printed.items()}
-    # 0-based: beyond the last object.
+    # With indices from 0, an index exceeds the last object.
     assert (max(printed.values()) >= n) == (complexity > 1)
 
 
@@ -233,7 +233,7 @@ def test_permutations_and_fractions_follow_the_seed() -> None:
 
 
 def test_permutations_hide_the_order_of_subjects_and_objects() -> None:
-    """With shifts, a subject's objects are neighbours, and so are subjects that share one."""
+    """With shifted maps, objects of a subject and subjects that share one are adjacent."""
 
     def neighbours(maps: str) -> tuple[int, int]:
         world = TwoHop(n=40, complexity=2, maps=maps).build(1)  # type: ignore[arg-type]
