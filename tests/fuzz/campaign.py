@@ -1,9 +1,9 @@
-"""Thousands of mutated commands and files: no traceback, no hang, no flood, the right exit code.
+"""Run mutated commands and files; check exit codes, messages, time and memory.
 
 ``python -m tests.fuzz.campaign [--commands N] [--files N] [--seed S] [--jobs J] [--log
-FILE]`` prints what it found and how many ended how; ``make fuzz`` runs 10,000 of each.
-A case is a pure function of seed and number: ``--only command:17`` runs one of them
-again, and says how it ended; ``--only file:2000..4000`` runs a piece of the campaign.
+FILE]`` prints the failures and the number of cases by exit code; ``make fuzz`` runs
+10,000 of each kind. A case depends only on the seed and its number: ``--only command:17``
+runs one case again and prints its result; ``--only file:2000..4000`` runs a range.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from tests.fuzz.worker import (
     preload,
 )
 
-#: Share of the files that become a pipe that nobody writes to.
+#: Share of the files that are replaced by a pipe without a writer.
 PIPES = 0.01
-#: Seconds between two lines that say how far it is.
+#: Seconds between two lines of progress.
 _LINE = 60.0
 
 
@@ -68,7 +68,7 @@ def command_cases(root: Path, seed: int, count: int) -> Iterator[Case]:
 def file_cases(
     root: Path, seed: int, count: int, baselines: dict[str, str]
 ) -> Iterator[Case]:
-    """Yield commands that read a mutated file; what is stored is noticed or harmless."""
+    """Yield commands that read a mutated file, with the output expected of a stored run."""
     from tests.fuzz import samples
 
     known = samples.files(root)
@@ -91,7 +91,7 @@ def file_cases(
 
 
 def wrong(case: Case, answer: dict[str, Any]) -> str:
-    """Say what is wrong with how a case ended; nothing if all is right."""
+    """Return what is wrong with the result of a case; an empty string if nothing is."""
     if answer["error"]:
         lines = answer["error"].strip().splitlines()
         place = [line.strip() for line in lines if "/inweights/" in line][-1:]
@@ -117,7 +117,7 @@ def wrong(case: Case, answer: dict[str, Any]) -> str:
 
 
 def stable(out: str) -> str:
-    """What is shown, without what may differ each time."""
+    """Return the fields of JSON output that do not differ between calls, as JSON."""
     try:
         shown = json.loads(out)
     except ValueError:
@@ -130,11 +130,11 @@ def stable(out: str) -> str:
 
 
 class Campaign:
-    """The samples, the places where commands run, and what was found.
+    """A run of the fuzzer: the samples, the places where commands run, and the failures.
 
     Args:
-        home: A folder for all of it, that nobody else writes in.
-        jobs: How many commands run at a time.
+        home: A folder for the samples and places, to which no other process writes.
+        jobs: Number of commands that run at a time.
     """
 
     def __init__(self, home: Path, jobs: int) -> None:
@@ -156,7 +156,7 @@ class Campaign:
         self.slowest = self.largest = 0.0
 
     def baselines(self) -> dict[str, str]:
-        """What is shown of what is stored, while nobody edited it."""
+        """Return the output of commands that read stored runs before these are mutated."""
         cases = [Case(list(words)) for words in {tuple(words) for words in self.shows}]
         return {
             " ".join(case.words): stable(answer["out"])
@@ -164,7 +164,7 @@ class Campaign:
         }
 
     def run(self, cases: Iterator[Case], log: Path | None) -> None:
-        """Run cases, and note those that go wrong."""
+        """Run cases, and record those that go wrong."""
         told = began = time.monotonic()
         for count, (case, answer) in enumerate(answers(cases, self.places), 1):
             self.codes[f"{case.kind} {answer['code']}"] += 1

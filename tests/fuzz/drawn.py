@@ -1,4 +1,4 @@
-"""What the relations of ``relations.py`` are tried on: small sets of facts, graphs and studies."""
+"""Draw the small sets of facts, graphs and studies that ``relations.py`` tests."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from inweights.worlds.knowledge.knowledge import Knowledge
 Fact = tuple[str, str, str, int]
 Facts = tuple[Fact, ...]
 COLUMNS = ("subject", "relation", "object", "stage")
-#: Of one length, so that none is part of another, and none looks like a number.
+#: All names have one length, so that none is part of another; none looks like a number.
 PLAIN = tuple(f"ent{i:02}" for i in range(40))
 RELATIONS = tuple(f"rel{i:02}" for i in range(12))
-#: Names that mean something to an audit, and those that are hard to write into a file.
+#: Names that an audit treats specially, and names that are hard to write into a file.
 ODD = (
     "São Paulo",
     "Sao Paulo",
@@ -59,7 +59,7 @@ def fact_sets(
     relations: Sequence[str] = RELATIONS[:6],
     most: int = 14,
 ) -> Facts:
-    """A few entities and relations, so that facts meet, repeat, turn back and contradict."""
+    """Draw facts of few entities, so that facts chain, repeat, reverse and contradict."""
     few = draw(st.lists(st.sampled_from(names), min_size=3, max_size=9, unique=True))
     kinds = draw(
         st.lists(st.sampled_from(relations), min_size=1, max_size=4, unique=True)
@@ -69,13 +69,13 @@ def fact_sets(
         st.sampled_from(few), st.sampled_from(kinds), st.sampled_from(few), stages
     )
     rows = draw(st.lists(one, min_size=2, max_size=most))
-    # A fact that is written again has the stage that it had.
+    # A repeated fact has the stage of its first occurrence.
     return tuple((*r[:3], next(o[3] for o in rows if o[:3] == r[:3])) for r in rows)
 
 
 @st.composite
 def moved(draw: st.DrawFn, facts: st.SearchStrategy[Facts]) -> tuple[Facts, Facts]:
-    """Facts, and the same in another order, some of them twice."""
+    """Draw facts, and the same facts in another order with some repeated."""
     rows = draw(facts)
     again = draw(st.lists(st.sampled_from(rows), max_size=3))
     return rows, tuple(draw(st.permutations([*rows, *again])))
@@ -83,7 +83,7 @@ def moved(draw: st.DrawFn, facts: st.SearchStrategy[Facts]) -> tuple[Facts, Fact
 
 @st.composite
 def renamed(draw: st.DrawFn) -> tuple[Facts, Facts, dict[str, str]]:
-    """Facts, the same under other names in another order, and which name became which."""
+    """Draw facts, the same facts renamed and in another order, and the map of names."""
     rows, others = draw(moved(fact_sets()))
     used = sorted({name for s, r, o, _ in rows for name in (s, o)})
     kinds = sorted({r for _, r, _, _ in rows})
@@ -94,12 +94,12 @@ def renamed(draw: st.DrawFn) -> tuple[Facts, Facts, dict[str, str]]:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> tuple[list[tuple[str, str]], list[str], list[str]]:
-    """Edges of a graph with a path of two hops, as many labels in another order, and new labels."""
+    """Draw the edges of a graph with a path of two hops, its labels, and new labels."""
     count = draw(st.integers(4, 9))
     labels = [f"n{i}" for i in range(count)]
     ends = st.tuples(st.sampled_from(labels), st.sampled_from(labels))
     links = draw(st.lists(ends, min_size=1, max_size=2 * count, unique=True))
-    # A path whose ends are not joined, so that there is a distance to speak of.
+    # The ends of the path are not joined, so that some distance is above 1.
     path = [("n0", "n1"), ("n1", "n2")]
     links = [
         link for link in links if set(link) != {"n0", "n2"} and link not in path
@@ -108,7 +108,7 @@ def graphs(draw: st.DrawFn) -> tuple[list[tuple[str, str]], list[str], list[str]
 
 
 def studies(*optimizers: str) -> st.SearchStrategy[dict[str, Any]]:
-    """A study's world, model, learner, what is varied, seeds and measures, as plain values."""
+    """Draw the parts of a study, such as its world and model, as plain values."""
     two_hop = st.fixed_dictionaries(
         {"kind": st.just("two-hop"), "n": st.integers(2, 5)},
         optional={"identity": st.sampled_from([True, False, 0.5])},
@@ -168,12 +168,12 @@ def studies(*optimizers: str) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def read(here: Path, rows: Facts, kind: str = "csv") -> Knowledge:
-    """Write facts into a file, and read it."""
+    """Write facts to a file and return what is read from it."""
     return read_knowledge(write(here / f"facts.{kind}", rows))
 
 
 def write(path: Path, rows: Facts) -> Path:
-    """Write facts in the format of a file's ending."""
+    """Write facts in the format of the file's extension, and return its path."""
     records = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
     if path.suffix == ".parquet":
         pl.DataFrame(records).write_parquet(path)
@@ -187,7 +187,7 @@ def write(path: Path, rows: Facts) -> Path:
 
 
 def toml(values: Mapping[str, Any]) -> str:
-    """Write plain values as TOML, tables within a table on one line."""
+    """Return plain values as TOML, with nested tables inline."""
     return "".join(
         f"{json.dumps(key)} = {_toml(value)}\n" for key, value in values.items()
     )

@@ -1,8 +1,8 @@
-"""What has to hold between answers to inputs that mean the same; see ``relations.py``.
+"""Check that inputs with the same meaning give the same results; see ``relations.py``.
 
-Each function takes a folder and a drawn case. An error of the library on the first of
-two inputs is a refusal; on the second, where the first was accepted, it is a
-difference.
+Each check takes a folder and a drawn case. An error of the library on the first of two
+inputs counts as a refusal; on the second input, after the first was accepted, it counts
+as a difference.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.triples import world_of
 from inweights.worlds.world import World
 
-#: Margins of at most this size are ties, which is how well a forecast is known
+#: Margins of at most this size are ties, as predictions are only this accurate
 #: (docs/predict.md).
 TIE = 0.02
-#: A mean of a few hundred shares: each sum rounds by an eps at most.
+#: Relative error of a mean of a few hundred shares, each sum rounding by at most one eps.
 MEAN = 1e-12
 
 
 @contextmanager
 def accepted() -> Iterator[None]:
-    """What is refused here is a difference, as the same was accepted before."""
+    """Turn a refusal into a difference, as an equivalent input was accepted before."""
     try:
         yield
     except InweightsError as error:
@@ -46,7 +46,7 @@ def accepted() -> Iterator[None]:
 
 
 def same(found: Any, expected: Any) -> None:
-    """Compare plain values; of numbers with a fraction, up to rounding."""
+    """Check that plain values are equal, and floating-point numbers equal up to rounding."""
     if isinstance(expected, dict):
         assert found.keys() == expected.keys(), found.keys() ^ expected.keys()
         for key, value in expected.items():
@@ -63,7 +63,7 @@ def same(found: Any, expected: Any) -> None:
 
 
 def counts(facts: Knowledge, new: dict[str, str] | None = None) -> dict[str, Any]:
-    """All that an audit counts, by name, as ``new`` names are."""
+    """Return everything that an audit counts, with names replaced as ``new`` maps them."""
     made = audit(facts, forecast=False)
 
     def name(text: str) -> str:
@@ -84,7 +84,7 @@ def counts(facts: Knowledge, new: dict[str, str] | None = None) -> dict[str, Any
         "subject", "first", "bridge", "second", "answer", "stated_as"
     )
     return {
-        # The commonest of several that are as common is the first by name.
+        # Among equally common answers, the first by name is given as the most common.
         "relations": by(made.relations.drop("most_common"), "relation"),
         "compositions": by(made.compositions, "first", "second"),
         "bridges": by(made.bridges, "entity"),
@@ -119,14 +119,14 @@ Queries = dict[tuple[str, str, str], dict[str, Any]]
 
 
 def answers(made: Prediction, new: dict[str, str] | None = None) -> Queries:
-    """What is forecast of each query; what none suggests more than another is no part of it."""
+    """Return the prediction of each query by role, prompt and, if it is unique, answer."""
     found = {}
 
     def name(text: str) -> str:
         return " ".join(new.get(word, word) for word in text.split()) if new else text
 
     for row in made.queries.iter_rows(named=True):
-        # Of several, the order of the file decides which is shown.
+        # Which of several right answers is shown depends on the order of the file.
         one = row["right_answers"] == 1
         told = name(row["answer"]) if one else ""
         found[row["role"], name(row["prompt"]), told] = row
@@ -136,7 +136,7 @@ def answers(made: Prediction, new: dict[str, str] | None = None) -> Queries:
 def agree(
     one: Prediction, other: Prediction, new: dict[str, str] | None = None
 ) -> list[Any]:
-    """Compare two forecasts query by query; return those that are further apart than is known."""
+    """Compare two predictions; return the queries whose margins differ by more than a tie."""
     mine, yours = answers(one, new), answers(other)
     assert mine.keys() == yours.keys(), mine.keys() ^ yours.keys()
     far = []
@@ -144,7 +144,7 @@ def agree(
         a, b = row["margin"], yours[key]["margin"]
         if a != b and not abs(a - b) <= TIE:
             far.append((key, row["query"], yours[key]["query"]))
-        # On both sides of the edge of a tie.
+        # Verdicts may only differ if the margins are on both sides of the edge of a tie.
         elif row["verdict"] != yours[key]["verdict"]:
             assert min(abs(abs(m) - TIE) for m in (a, b)) <= abs(a - b), (
                 key,
@@ -155,11 +155,11 @@ def agree(
 
 
 def predict_renamed(here: Path, case: tuple[Facts, Facts, dict[str, str]]) -> None:
-    """The same for each query, as far as a margin is known.
+    """Check that renaming and reordering facts changes no margin by more than a tie.
 
-    That is the size of a tie. Where two solutions are further apart they have to be two
-    optima: the intervals that hold all of them meet; and of the soft program smaller
-    gaps bring them together.
+    Two solutions that differ by more have to be two optima of one program, so that the
+    intervals over all optima overlap. Solutions of the soft program have to agree once
+    they are solved with a smaller gap.
     """
     rows, others, new = case
     one = forecast(read(here, rows), advise=False)
@@ -190,10 +190,10 @@ def predict_renamed(here: Path, case: tuple[Facts, Facts, dict[str, str]]) -> No
 
 
 def predict_beside(here: Path, case: tuple[Facts, Facts]) -> None:
-    """Facts that share neither entity nor relation change no count and no query elsewhere.
+    """Check that unrelated facts change no count and no query of the other facts.
 
-    Nor a forecast, where each component is forecast by itself; in one program all
-    answers compete.
+    They do not change a prediction either if each component is predicted by itself; in
+    one program, all answers compete.
     """
     rows, others = map(_joined, case)
     facts, kinds = read(here, rows), Triples(questions="all").kinds
@@ -237,7 +237,7 @@ def _asked(world: World) -> set[tuple[str, str, str]]:
 
 
 def _joined(rows: Facts) -> Facts:
-    """The facts that the first one hangs together with."""
+    """Return the facts in the connected component of the first fact."""
     there = {rows[0][0]}
     for _ in rows:
         there |= {name for s, _, o, _ in rows if there & {s, o} for name in (s, o)}

@@ -1,4 +1,4 @@
-"""What has to hold of studies and what they train; see ``relations.py`` and ``holds.py``."""
+"""Check relations of studies and training; see ``relations.py`` and ``holds.py``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inweights.worlds import Reversal
 
 
 def _called(study: dict[str, Any], **more: Any) -> iw.Study:
-    """A study as one writes it in Python."""
+    """Return a study built by calls, as a user writes it in Python."""
     kinds: dict[str, Any] = {
         "two-hop": iw.TwoHop,
         "reversal": Reversal,
@@ -51,7 +51,7 @@ def _called(study: dict[str, Any], **more: Any) -> iw.Study:
 
 
 def study_file(here: Path, case: dict[str, Any]) -> None:
-    """A file and a call of the same content are the same trials, measures, seeds and keys."""
+    """Check that a study file and a call give the same trials, measures, seeds and keys."""
     called = _called(case)
     expected = called.trials
     with accepted():
@@ -71,7 +71,7 @@ def study_file(here: Path, case: dict[str, Any]) -> None:
 
 
 def sweep_direct(here: Path, case: dict[str, Any]) -> None:
-    """A sweep's numbers are those of each run trained and measured by itself, to the last bit."""
+    """Check that a sweep's numbers equal those of each run done by hand, bit for bit."""
     number = len(list(here.glob("runs*")))
     study = _called(case, runs=here / f"runs{number}")
     table = study.run(progress=False)

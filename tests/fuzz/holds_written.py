@@ -1,4 +1,4 @@
-"""What has to hold of what is written, trained and drawn; see ``relations.py`` and ``holds.py``."""
+"""Check relations of written files and of graphs; see ``relations.py`` and ``holds.py``."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from inweights.worlds import (
     save_world,
 )
 
-#: Relations said as their names, so that what a text says can be read off it.
+#: Texts name relations literally, so that the facts of a text can be parsed from it.
 WORDS = Wording(phrases={name: name for name in RELATIONS})
 _NAMES = re.compile(r"\b(?:ent|rel)\d\d\b")
 
 
 def augmentations() -> st.SearchStrategy[dict[str, Any]]:
-    """Options of ``augment``."""
+    """Draw options of ``augment``."""
     names = [name for name in STRATEGIES if name != "replay"]
     return st.fixed_dictionaries(
         {
@@ -53,7 +53,7 @@ def augmentations() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def augment_true(here: Path, case: tuple[Facts, dict[str, Any]]) -> None:
-    """Each row says what the file says or what follows from it; the facts written are its own."""
+    """Check that rows follow from the facts of the file, and that these facts are written."""
     rows, options = case
     facts = read(here, rows)
     made = augment(facts, wording=WORDS, **options)
@@ -81,8 +81,8 @@ def augment_true(here: Path, case: tuple[Facts, dict[str, Any]]) -> None:
 
 
 def _said(role: str, text: str) -> list[tuple[str, tuple[str, ...], str]]:
-    """What a text says: subjects, chains of relations, and what these lead to."""
-    # What the text of an entity is about.
+    """Return the statements of a text as subject, chain of relations and object."""
+    # The heading of an entity's text makes no statement.
     text = re.sub(r"^(About [^:]+|How [^:]+ are related): ", "", text)
     parts = [
         _NAMES.findall(part) for part in re.split(r"\.(?: |$)|Step by step:", text)
@@ -96,7 +96,7 @@ def _said(role: str, text: str) -> list[tuple[str, tuple[str, ...], str]]:
             found.append((ends[0], (), ends[0]))
         elif role == "reverse":
             found.append((ends[1], chain, ends[0]))
-        # The question, and in the end its answer.
+        # This is the question, whose answer is in the last part.
         elif role == "steps" and len(ends) == 1:
             found.append((ends[0], chain[::-1], ""))
         else:
@@ -118,7 +118,7 @@ def _reached(
 
 
 def facts_written(here: Path, case: tuple[Facts, str, str]) -> None:
-    """Facts are the same in every format, and a world when it is read from its folder."""
+    """Check that facts are the same in every format, and that a saved world is read back."""
     rows, one, other = case
     first = read(here, rows, one)
     with accepted():
@@ -139,8 +139,9 @@ def facts_written(here: Path, case: tuple[Facts, str, str]) -> None:
 
 
 def tables() -> st.SearchStrategy[dict[str, pl.DataFrame]]:
-    """Tables of a run: numbers of any size, none and no number; names with whatever CSV minds."""
-    # What a spreadsheet would run is written with a mark before it, and so left out.
+    """Draw tables of a run with any numbers, nulls, NaN, and names that CSV quotes."""
+    # Texts that a spreadsheet would run as a formula are left out, as they are exported with
+    # a mark before them.
     text = st.text(
         st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=8
     )
@@ -161,7 +162,7 @@ def tables() -> st.SearchStrategy[dict[str, pl.DataFrame]]:
 
 
 def tables_exported(here: Path, case: dict[str, pl.DataFrame]) -> None:
-    """A table of a run is the same when it is read from CSV: to the last bit, and none is none."""
+    """Check that exported tables are read back from CSV with the same bits and nulls."""
     write_export(SimpleNamespace(tables=case, claims=()), here, csv=True)  # type: ignore[arg-type]
     with accepted():
         for name, table in case.items():
@@ -174,7 +175,7 @@ def tables_exported(here: Path, case: dict[str, pl.DataFrame]) -> None:
 def graph_moved(
     here: Path, case: tuple[list[tuple[str, str]], list[str], list[str]]
 ) -> None:
-    """Distances, roots and numbers of an embedding are the same under other names of the nodes."""
+    """Check that renaming nodes changes no distance, root or geometry of an embedding."""
     links, labels, others = case
     new = dict(zip(labels, others, strict=True))
     rng = np.random.default_rng(len(links))
@@ -197,8 +198,8 @@ def graph_moved(
         named = named_geometry(model, world, draws=1).select("measure", "value")
         values: dict[str, Any] = dict(named.iter_rows())
         values["hops"] = hop_correlation(model, world, draws=1)["spearman"].item()
-        # Of several in the middle the first is the root: what counts is how far others
-        # are.
+        # Of several central nodes the first is the root, so that roots are compared by
+        # their distances to other nodes.
         roots = sorted(tuple(sorted(hops[i].tolist())) for i in roots_of(hops))
         return far, roots, values
 
@@ -208,9 +209,9 @@ def graph_moved(
         moved = [(new[u], new[v]) for u, v in reversed(links)]
         found = shown(moved, others, {name: old for old, name in new.items()})
         assert found[:2] == expected[:2]
-        # Cosines round by a few eps; ranks do not, nor do eigenspaces of a graph of
-        # nine nodes, of gaps over 1e-8 (see ``eigenspaces``): sums of squares within
-        # 1e-16 / 1e-8.
+        # Cosines differ by a few eps, and ranks do not differ. Eigenspaces of a graph of
+        # nine nodes have gaps over 1e-8 (see ``eigenspaces``), so that sums of squares
+        # differ by at most 1e-16 / 1e-8.
         for name, value in expected[2].items():
             assert np.isclose(
                 found[2][name], value, rtol=0, atol=1e-8, equal_nan=True

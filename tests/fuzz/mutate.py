@@ -1,4 +1,4 @@
-"""Mutations of bytes, of values and of commands; all draws come from a given generator."""
+"""Mutate bytes, values and commands; all draws come from a given generator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["mutated_bytes", "mutated_command", "mutated_file", "mutated_value"]
 
-#: What files and arguments go wrong over.
+#: Pieces of text that often cause errors in files and arguments.
 TOKENS = (
     b"",
     b"\0",
@@ -110,7 +110,7 @@ VALUES = (
 
 
 def mutated_bytes(rng: random.Random, data: bytes) -> bytes:
-    """Return bytes with one to four changes: bits, pieces, tokens, cuts."""
+    """Return bytes with up to four random edits, such as a flipped bit or a new token."""
     for _ in range(rng.choice((1, 1, 2, 4))):
         at = rng.randrange(len(data) + 1)
         end = min(len(data), at + rng.choice((1, 2, 8, 64, 1000)))
@@ -138,7 +138,7 @@ def mutated_bytes(rng: random.Random, data: bytes) -> bytes:
 
 
 def mutated_value(rng: random.Random, value: Any) -> Any:
-    """Return a JSON value with one place of it changed for something else."""
+    """Return a JSON value with one random part removed, repeated or replaced."""
     odd: tuple[Any, ...] = (
         None,
         True,
@@ -170,7 +170,7 @@ def mutated_value(rng: random.Random, value: Any) -> Any:
 
 
 def mutated_file(rng: random.Random, path: Path) -> bytes:
-    """Return the content of a file, damaged: its bytes, or where it is JSON also its values."""
+    """Return a file's content with mutated bytes; JSON may have a mutated value instead."""
     data = path.read_bytes()
     if path.suffix in (".json", ".jsonl") and rng.random() < 0.5:
         lines = (
@@ -185,7 +185,7 @@ def mutated_file(rng: random.Random, path: Path) -> bytes:
 
 
 def mutated_command(rng: random.Random, words: list[str], pool: list[str]) -> list[str]:
-    """Return a command with one to three words changed, doubled, dropped or put in."""
+    """Return a command with one to three random changes of its words."""
     words = list(words)
     for _ in range(rng.choice((1, 1, 2, 3))):
         at = rng.randrange(len(words) + 1)

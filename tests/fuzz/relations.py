@@ -1,10 +1,10 @@
-"""Relations that hold between answers to inputs that mean the same; a difference is a bug.
+"""Test that inputs with the same meaning give the same results.
 
-``python -m tests.fuzz.relations [--share S] [--seed N] [--only NAME]`` tries all of
-them on drawn facts, graphs and studies, 2,000 in all (or a share of that), and prints a
-line a relation: cases, how many were accepted, and differences. A relation of which
-less than four in five cases are accepted fails, too: it would compare refusals. What
-was found is shrunk and printed.
+``python -m tests.fuzz.relations [--share S] [--seed N] [--only NAME]`` tests all
+relations on 2,000 drawn facts, graphs and studies (or a share of them). It prints one
+line for each relation with the number of cases, of accepted cases and of differences. A
+relation also fails if fewer than four in five of its cases are accepted, as it would
+then mostly compare refusals. Differences are shrunk and printed.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from tests.fuzz import drawn, holds, holds_trained, holds_written
 
 from inweights.errors import CautionWarning, InweightsError
 
-#: Share of the cases of each relation that are accepted.
+#: Lowest share of accepted cases with which a relation passes.
 ACCEPTED = 0.8
 
 
 @dataclass
 class Relation:
-    """A relation, and what came of it.
+    """A relation, and the results of its cases.
 
     Attributes:
-        says: What holds.
-        cases: How many are drawn.
-        strategy: How.
-        holds: Called with a folder and what was drawn; raises where the relation does
-            not hold, and an error of the library where the input is refused.
-        tried: How many were tried.
-        accepted: How many of them were not refused.
-        difference: What was found.
+        says: Description of the relation.
+        cases: Number of cases to draw.
+        strategy: The strategy that draws a case.
+        holds: Called with a folder and a case; raises if the relation does not hold, or
+            an error of the library if the input is refused.
+        tried: Number of cases that were tried.
+        accepted: Number of cases that were not refused.
+        difference: Traceback of the difference that was found, if any.
     """
 
     says: str
@@ -53,12 +53,12 @@ class Relation:
     difference: str = ""
 
     def run(self, share: float, root: int, *, shrink: bool = True) -> Relation:
-        """Try it on a share of its cases, and make what is found as small as can be."""
+        """Test the relation on a share of its cases, and shrink a difference by default."""
         count = max(1, round(share * self.cases))
         with tempfile.TemporaryDirectory(prefix="relations-") as place:
 
             def one(case: Any) -> None:
-                # What is trained for a step knows no fact.
+                # A model trained for a few steps has not learned its facts.
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", CautionWarning)
                     self._one(Path(place), case)
@@ -100,7 +100,7 @@ class Relation:
 
 
 def relations() -> dict[str, Relation]:
-    """All relations, by name."""
+    """Return all relations by name."""
     odd = drawn.fact_sets(names=(*drawn.ODD, *drawn.PLAIN[:10]))
     formats = st.sampled_from(drawn.FORMATS)
     return {

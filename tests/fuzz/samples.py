@@ -1,4 +1,4 @@
-"""A folder with one file of every kind that the library reads, and the commands that read it."""
+"""Write one file of every kind that the library reads, and list commands that read it."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ bounds = [0, 1]
 
 
 def make(root: Path) -> None:
-    """Write all samples into a folder."""
+    """Write all samples to a folder."""
     for name, text in TEXTS.items():
         (root / name).write_text(text, encoding="utf-8")
     table = pl.DataFrame(FACTS, schema=["subject", "relation", "object"], orient="row")
@@ -144,7 +144,7 @@ _EDGES = [
     ["atlas", "FILE", "--scale", "smoke"],
 ]
 _VECTORS = ["atlas", "edges.csv", "--embedding", "FILE"]
-#: By file or folder, the commands that read it; the first word that fits the path.
+#: Commands that read a sample, by the start of its path; the first match applies.
 READERS: dict[str, list[list[str]]] = {
     "config.toml": [["run", "demo/two-hop", "--scale", "smoke", "--config", "FILE"]],
     "wording.toml": [["augment", "facts.csv", "--out", "new", "--wording", "FILE"]],
@@ -193,7 +193,7 @@ READERS: dict[str, list[list[str]]] = {
 
 
 def files(root: Path) -> list[tuple[str, list[list[str]]]]:
-    """Every sample by its path, with the commands that read it."""
+    """Return the path of every sample, with the commands that read it."""
     found = []
     for path in sorted(p for p in root.rglob("*") if p.is_file()):
         name = path.relative_to(root).as_posix()
@@ -208,7 +208,7 @@ def files(root: Path) -> list[tuple[str, list[list[str]]]]:
 
 
 def commands() -> list[list[str]]:
-    """Commands that are right, of every kind."""
+    """Return valid commands of every kind; common kinds are repeated."""
     runs = [
         ["run", name, "--scale", "smoke", *_settings(name)] for name in recipe_names()
     ]
@@ -392,7 +392,7 @@ def commands() -> list[list[str]]:
 
 
 def _settings(name: str) -> list[str]:
-    """Every setting of a recipe that one word can write, as it is."""
+    """Return options that set up to six plain settings of a recipe to their own values."""
     words = []
     settings = get_recipe(name).scales["smoke"]
     for field in settings.__struct_fields__:

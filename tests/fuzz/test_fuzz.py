@@ -1,4 +1,4 @@
-"""A short run of the fuzzers, and readers on generated text; ``make fuzz`` is the long one."""
+"""Commands and readers survive mutated input; ``make fuzz`` runs many more cases."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from inweights.worlds.readers.graphs.edge_lists import read_edges
 
 T = TypeVar("T")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-#: Text that is near what the readers know, so that most of it gets past the first line.
+#: Text that resembles valid files, so that readers often get past the first line.
 NEAR = st.lists(
     st.sampled_from(
         [
@@ -59,7 +59,7 @@ NEAR = st.lists(
 
 
 def read_or_refused(read: Callable[[], T]) -> T | None:
-    """What was read; nothing where it is refused on purpose, with a reason."""
+    """Return what is read, or None if it is refused by an error with a message."""
     try:
         return read()
     except InweightsError as error:

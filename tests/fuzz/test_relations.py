@@ -1,4 +1,4 @@
-"""A sample of the relations; ``make fuzz`` tries 2,000 cases."""
+"""The relations hold for a sample of cases; ``make fuzz`` tries 2,000."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def test_a_sample_holds(name: str) -> None:
 
 
 def first_named(rows):
-    """The relation that is told first is turned, whatever else is."""
+    """Return the first row's relation as the inverse of every relation, whatever the facts."""
     return {relation: [rows[0][1]] for _, relation, _ in rows}
 
 
 def as_listed(a):
-    """Distances that go by the places of nodes, not by their edges."""
+    """Return distances by the positions of nodes instead of their edges."""
     place = np.arange(len(a))
     return np.abs(place - place[:, None]).astype(float)
 
 
 def swapped(self, *chain):
-    """The end of the first fact of a chain in place of that of the last."""
+    """Return the ends of a chain's first fact instead of those of the whole chain."""
     return tuple(self.facts.triples[chain[0], [0, 2]].tolist())
 
 

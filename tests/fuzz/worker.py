@@ -1,11 +1,11 @@
-"""Commands in processes of their own, forked from one that has imported everything.
+"""Run commands in processes that are forked from one that has imported everything.
 
-A fork takes hundredths of a second where a new interpreter takes seconds, and is as
-good: a command finds no other command's state, threads or files. This process therefore
-never *uses* polars or torch, whose threads would not survive a fork. Each place where
-commands run has a copy of the samples, which is looked over after each command and put
-back where one changed it. Where the campaign is root's, and all may read its Python,
-commands are nobody's. Trainings are not run: a command that has planned one is done.
+A fork takes hundredths of a second and a new interpreter seconds, and a fork also
+isolates a command from the state, threads and files of other commands. This process
+therefore never *uses* polars or torch, whose threads would not survive a fork. Each
+place where commands run has a copy of the samples, which is checked after each command
+and restored if it changed. If the campaign runs as root, and all users may read its
+Python, commands run as the user nobody. A command ends when its training would begin.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from typing import Any, NoReturn
 import inweights
 
 SECONDS, MEGABYTES = 5.0, 1000.0
-#: Seconds of waiting after which a process that computes nothing is given up, too; one
-#: that could compute and gets no processor, on a busy machine, does not wait.
+#: Seconds of waiting after which a process that computes nothing is ended, too. A process
+#: that is ready to run, but gets no processor on a busy machine, does not count as waiting.
 PATIENCE = 60.0
 NOBODY = 65534
 ENVIRONMENT = {
@@ -44,7 +44,7 @@ ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "COLUMNS": "100",
 }
-#: What commands import only when they need it.
+#: Modules that commands import only when they need them.
 LATE = (
     "matplotlib.pyplot",
     "matplotlib.backends.backend_agg",
@@ -69,21 +69,20 @@ LATE = (
 
 
 class PlannedError(BaseException):
-    """The command has got to where training begins."""
+    """Raised where the training of a command would begin."""
 
 
 @dataclass
 class Case:
-    """A command, and the samples that are other than they should be.
+    """A command, and the samples that are changed for it.
 
     Attributes:
         words: The command.
-        files: Bytes of samples that are replaced; None: by a pipe that nobody writes
-            to.
-        forget: A folder that is removed before.
-        expected: What is shown where the change is harmless; anything if empty.
+        files: New content of samples; None replaces a sample by a pipe without a writer.
+        forget: A folder that is removed before the command runs.
+        expected: Output of the command if the change is harmless; anything if empty.
         kind: ``command`` or ``file``.
-        number: With the campaign's seed it makes the case again.
+        number: Number of the case, which with the campaign's seed determines the case.
     """
 
     words: list[str]
@@ -95,13 +94,13 @@ class Case:
 
 
 def preload() -> None:
-    """Import all that a command may need, and replace what takes minutes.
+    """Import all modules that a command may need, and replace functions that take minutes.
 
-    That is training, what is written for it, and longer solutions.
+    Training and its preparation raise an error, and solvers get few iterations.
     """
     for module in pkgutil.walk_packages(inweights.__path__, "inweights."):
         if not module.name.endswith(("__main__", ".worker")):
-            with suppress(ImportError):  # of a package that is no requirement
+            with suppress(ImportError):  # the module needs an optional package
                 importlib.import_module(module.name)
     for name in LATE:
         with suppress(ImportError):
@@ -130,7 +129,7 @@ def preload() -> None:
     vars(prediction)["solve"] = partial(solve, iterations=20)
     recipes._registered[RECIPE.name] = RECIPE
     gc.collect()
-    gc.freeze()  # what no child collects, no child copies
+    gc.freeze()  # memory pages that a child does not collect are not copied
 
 
 def stop(*_args: object, **_options: object) -> NoReturn:
@@ -138,11 +137,11 @@ def stop(*_args: object, **_options: object) -> NoReturn:
 
 
 class Place:
-    """A folder with a copy of the samples, put back after each case to what it was.
+    """A folder with a copy of the samples, which is restored after each case.
 
     Args:
-        samples: The samples.
-        folder: The copy.
+        samples: Folder of the samples.
+        folder: Folder of the copy.
     """
 
     def __init__(self, samples: Path, folder: Path) -> None:
@@ -156,11 +155,11 @@ class Place:
                 os.mkfifo(self.folder / name, 0o666)
             else:
                 (self.folder / name).write_bytes(content)
-        if case.forget:  # the stored tables are read again
+        if case.forget:  # the tables are then read from the store again
             shutil.rmtree(self.folder / case.forget)
 
     def restore(self, case: Case) -> None:
-        """Put back what the case replaced, and all of it where anything else is not as it was."""
+        """Restore the replaced files, or the whole copy if anything else changed."""
         for name in case.files:
             with suppress(OSError):
                 shutil.copy2(self.samples / name, self.folder / name)
@@ -181,7 +180,7 @@ class Place:
 
 
 def _for_nobody() -> bool:
-    """Whether this is root, and another user could run the same."""
+    """Return whether this is root, and another user may read Python and the library."""
     homes = [
         Path(place).resolve()
         for place in (sys.base_prefix, sys.prefix, *inweights.__path__)
@@ -194,7 +193,7 @@ def _for_nobody() -> bool:
 
 def _state(path: Path) -> tuple[int, ...]:
     found = path.lstat()
-    # Writing into a folder changes its time, and what is in it is looked at by itself.
+    # The time of a folder is left out, as it changes when files in it are restored.
     times = () if path.is_dir() else (found.st_ctime_ns, found.st_size)
     return (found.st_ino, found.st_mode, *times)
 
@@ -202,10 +201,10 @@ def _state(path: Path) -> tuple[int, ...]:
 def answers(
     cases: Iterable[Case], places: Iterable[Place]
 ) -> Iterator[tuple[Case, dict[str, Any]]]:
-    """Run cases, one at a time in each place, and say of each how it ended.
+    """Run cases, one at a time in each place, and yield each with its result.
 
-    An answer has ``code``, ``out``, ``err``, ``error`` (a traceback, or how it died),
-    ``seconds`` (of its own processor time) and ``megabytes``.
+    A result has ``code``, ``out``, ``err``, ``error`` (a traceback, or how the process
+    died), ``seconds`` (of processor time) and ``megabytes``.
     """
     waiting, free = iter(cases), list(places)
     running: dict[int, _Running] = {}
@@ -229,7 +228,7 @@ def answers(
 
 
 class _Running:
-    """A case at work in a process of its own."""
+    """A case that runs in a process of its own."""
 
     def __init__(self, case: Case, place: Place) -> None:
         self.case, self.place = case, place
@@ -243,18 +242,18 @@ class _Running:
                 _in_child(case, place.folder, told)
             finally:
                 os._exit(70)
-        os.close(told)  # so that no later child holds it open
+        os.close(told)  # otherwise a later child would hold it open
         self.told, self.why = bytearray(), ""
         self.used, self.waited, self.looked = 0.0, 0.0, time.monotonic()
 
     def more(self) -> bool:
-        """Take what it says; whether more may come."""
+        """Read output of the process; return whether more may come."""
         data = os.read(self.pipe, 1 << 20)
         self.told += data
         return bool(data)
 
     def hangs(self) -> bool:
-        """Whether it has computed, or waited for nothing, for too long."""
+        """Return whether the process has computed or waited for too long."""
         try:
             text = Path(f"/proc/{self.process}/stat").read_text()
         except OSError:
@@ -273,7 +272,7 @@ class _Running:
         return True
 
     def end(self) -> dict[str, Any]:
-        """End it, with all that it began, and return how it ended."""
+        """End the process and all that it started, and return its result."""
         with suppress(ProcessLookupError):
             os.killpg(self.process, signal.SIGKILL)
         with suppress(ProcessLookupError):
@@ -289,9 +288,9 @@ class _Running:
 def _in_child(case: Case, folder: Path, told: int) -> NoReturn:
     os.setpgid(0, 0)
     nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):  # what a library prints past Python goes elsewhere
+    for stream in (0, 1, 2):  # output that libraries write past Python is dropped
         os.dup2(nothing, stream)
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forgets the peak
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the peak
     if _for_nobody():
         os.setgroups([])
         os.setgid(NOBODY)
@@ -327,6 +326,6 @@ def _run(words: list[str]) -> dict[str, Any]:
 
 
 def _peak() -> float:
-    """Megabytes that this process has had at most."""
+    """Return the peak memory of this process in megabytes."""
     text = Path("/proc/self/status").read_text(encoding="ascii")
     return int(text.split("VmHWM:")[1].split()[0]) / 1e3
