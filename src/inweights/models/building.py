@@ -3,8 +3,8 @@
 :func:`build_model` implements the method ``build`` of every config in ``configs``: it
 imports the architecture, creates the model and draws its initial values. The table
 ``ARCHITECTURES`` maps configs, which do not import modules, to the classes of models.
-An architecture, and torch with it, is imported when the first model of it is built.
-:func:`join_replicas` builds one model from several.
+An architecture and torch are imported when the first model of the architecture is
+built. :func:`join_replicas` builds one model from several.
 """
 
 from __future__ import annotations

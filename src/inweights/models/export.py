@@ -48,7 +48,7 @@ def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
 
     Args:
         model: The GPT.
-        replica: Index of the replica, from ``-R`` to ``R - 1``; negative ones count
+        replica: Index of the replica, from ``-R`` to ``R - 1``; negative indices count
             from the end.
 
     Returns:
@@ -112,7 +112,7 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
 
     Args:
         model: The GPT.
-        replica: Index of the replica, from ``-R`` to ``R - 1``; negative ones count
+        replica: Index of the replica, from ``-R`` to ``R - 1``; negative indices count
             from the end.
 
     Raises:

@@ -263,7 +263,8 @@ def _without(trial: Trial, roles: Sequence[str]) -> Any:
             phases.append(structs.replace(phase, roles=left, batch=batch))
     if not phases:
         raise ConfigError(
-            "without the role of the bridge, the curriculum has no facts to train on"
+            "the control 'no-bridge' would remove all facts that the curriculum trains; "
+            "at least one phase must train on facts of another role"
         )
     return Curriculum(phases=tuple(phases))
 

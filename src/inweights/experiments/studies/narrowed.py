@@ -108,7 +108,7 @@ def _work_of(recipe: Recipe, scale: str) -> int:
 
 @dataclass(frozen=True)
 class _Part:
-    """Function that makes the plan of a recipe without the trials that some claims do not need."""
+    """Function that creates a recipe's plan with only the trials that the chosen claims need."""
 
     recipe: Recipe
     claims: tuple[Claim, ...]

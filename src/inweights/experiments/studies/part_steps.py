@@ -47,7 +47,7 @@ class Tried:
     """Estimated cost of a training task.
 
     Attributes:
-        seconds: Seconds on one CPU core, or on an accelerator, including its measures.
+        seconds: Seconds on one CPU core, or on an accelerator, including measures.
         memory: Memory of the model, its training and its gradients, in bytes.
         measuring: Part of ``seconds`` that the measures take; by default 0.
         h100: Seconds on one H100 GPU, from the number of arithmetic operations;
@@ -70,8 +70,8 @@ def facts_of(phase: Phase, world: World) -> dict[str, int]:
     Returns:
         Number of facts by role, or by roles joined with ``+`` as in ``Phase.batch``. If
         all facts are drawn together, since the phase has a single batch size, the only
-        key is ``""``. A batch size of 0, or above the number of facts of these roles,
-        counts as that number.
+        key is ``""``. A batch size that is 0, or exceeds the number of facts of these
+        roles, is replaced by that number.
     """
     names = world.facts.role_names
     counts = np.bincount(world.facts.roles, minlength=len(names))
@@ -109,8 +109,8 @@ def part_of(phase: Phase, world: World, share: float) -> Phase:
 def is_large(task: LearnTask, numbers: int, world: World) -> bool:
     """Return whether a training step takes so long that only parts of it are timed.
 
-    It does if the number of parameters times the number of facts of the largest step of
-    any phase exceeds :data:`LARGE`, 4e9. Such a step takes one core about a second.
+    This is the case if the number of parameters times the largest number of facts per
+    step exceeds :data:`LARGE`, 4e9. Such a step takes one core about a second.
 
     Args:
         task: The task, whose learner must be a :class:`Curriculum`.

@@ -221,11 +221,11 @@ def _part(
 def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
     """Return the finished run with a recipe's own settings, with the results of all analyses.
 
-    Several finished runs may have the recipe's own settings and consecutive seeds that
-    begin with the recipe's first seed, at least as many as the recipe states. Of these
-    runs, the one with the most seeds is returned, with the verdict of each claim at the
-    largest number of seeds with which it was judged. Damaged runs with only some of the
-    claims are ignored.
+    A finished run is considered if it has the recipe's own settings and consecutive
+    seeds that begin with the recipe's first seed and are at least as many as the recipe
+    states. Of these runs, the one with the most seeds is returned, with the verdict of
+    each claim at the largest number of seeds with which it was judged. Damaged runs
+    with only some of the claims are ignored.
 
     Args:
         recipe: The recipe.

@@ -265,8 +265,8 @@ class Study:
 
         Returns:
             One model for each condition and seed, ordered by condition and then by
-            seed, whose weights are read on first use. Empty if no run has these values,
-            or if ``world`` is a function.
+            seed. The weights of a model are read when it is first used. The result is
+            empty if no run has these values, or if ``world`` is a function.
 
         Raises:
             ConfigError: A name is neither a varied setting, ``control`` nor ``seed``,

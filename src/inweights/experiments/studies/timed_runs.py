@@ -67,8 +67,8 @@ class TimedRuns:
     """Training runs sorted by size, some of which were timed.
 
     Attributes:
-        tasks: The tasks, in ascending order of size, the product of the two numbers in
-            ``sizes``.
+        tasks: The tasks, in ascending order of size. The size is the product of the two
+            numbers in ``sizes``.
         sizes: Number of parameters and number of facts of one run of each task, in the
             order of ``tasks``.
         tried: Estimated cost of each timed task, by its index in ``tasks``.

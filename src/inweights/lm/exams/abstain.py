@@ -218,7 +218,7 @@ def abstention(
 
 
 def answer_kind(text: str, names: Sequence[str], subject: str = "") -> str:
-    """Classify an answer: whether it says that it is unknown, contains a name, or neither.
+    """Classify an answer: it says that the answer is unknown, contains a name, or does neither.
 
     Args:
         text: The answer.

@@ -171,7 +171,7 @@ def _task(file: Path) -> str:
 
 
 def _of_lm_eval(file: Path, metric: str) -> Iterator[tuple[str, str, str, float]]:
-    """Yield one row per logged question; each filter of a task with several becomes a role."""
+    """Yield one row per logged question; if a task has several filters, each becomes a role."""
     task = _task(file)
     lines = [line for line in _read(file).splitlines() if line.strip()]
     samples = [_decoded(line, file) for line in lines]

@@ -56,7 +56,7 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     compositions that a training text states; held-out compositions with both hops
     known, with an unknown hop, or with hops that were not all evaluated; reversals;
     analogies; and questions whose answer is the subject itself. A hop is known if the
-    model correctly answers the question about it, which is a question of the same chain
+    model correctly answers the question about it. This is a question of the same chain
     or a question about the single fact.
 
     Args:

@@ -49,10 +49,10 @@ class Encoded:
         stage: Stage of the example.
         old: Whether the text was written by the model itself before training. On such a
             text, the model is trained to keep its predictions.
-        likely: For such a text, two tensors ``[T - start, K]`` on the CPU, which
-            :func:`~inweights.lm.tuning.updates.objective.remembered` computes. Row
-            ``j`` has the ids of the ``K`` tokens that the model predicted as most
-            likely in place of ``ids[start + j]``, and their log-probabilities.
+        likely: For a text that the model wrote, two tensors ``[T - start, K]`` on the
+            CPU, which :func:`~inweights.lm.tuning.updates.objective.remembered`
+            computes. Row ``j`` has the ids of the ``K`` tokens that the model predicted
+            as most likely in place of ``ids[start + j]``, and their log-probabilities.
             Otherwise ``None``.
     """
 

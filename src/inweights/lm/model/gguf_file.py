@@ -120,7 +120,7 @@ def write_gguf(lm: LanguageModel, file: str | Path, *, bits: int = 16) -> Path:
 
 
 def _family_of(config: Any) -> _Family:
-    """Return the family of a model, or raise an error for what GGUF cannot describe."""
+    """Return the family of a model, or raise an error if GGUF cannot describe the model."""
     kind = config.model_type
     if kind not in _FAMILIES:
         raise DataError(

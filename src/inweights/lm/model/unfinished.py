@@ -165,7 +165,7 @@ class BegunPart:
         self._name = name
 
     def restore(self, generator: torch.Generator | None) -> dict[int, str]:
-        """Return the stored texts, and set the generator to the state that it had after them.
+        """Return the stored texts, and restore the state that the generator had after drawing them.
 
         Args:
             generator: Generator that draws the texts; ``None`` if nothing is drawn.

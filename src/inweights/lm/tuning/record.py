@@ -105,7 +105,7 @@ class PaddingCount:
                 self.positions += len(part) * longest
 
     def add_done(self, updates: Iterable[Sequence[Encoded]], number: int) -> None:
-        """Count the updates of a stage that an interrupted call made before.
+        """Count the updates of a stage that an earlier, interrupted call made.
 
         Args:
             updates: Batches of the stage, one per update, of which the first ``number``

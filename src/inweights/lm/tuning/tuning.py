@@ -57,9 +57,9 @@ class FineTuned:
         known: If :attr:`FineTune.until` is set, the share of known examples in the
             latest epoch of each stage, from 0 to 1, by the number of the stage;
             otherwise empty.
-        positions: Number of positions that were computed. With padding it is above
-            ``tokens``. If examples were packed it is below, because a shared beginning
-            is computed once, and the last token of an example is left out.
+        positions: Number of positions that were computed. With padding, it is above
+            ``tokens``. If examples were packed, it is below, because a shared
+            beginning is computed once and the last token of an example is left out.
     """
 
     losses: pl.DataFrame
@@ -104,7 +104,7 @@ def finetune(
         every_seconds: Seconds between two writes of the file; by default 300.
         every_steps: Number of updates between two writes. With 0 (the default),
             ``every_seconds`` is used instead.
-        keep: Whether the file is not removed at the end; by default False.
+        keep: Whether to keep the file at the end; by default False.
         adapter: Folder for the adapters of ``lora``; by default they are not written.
         observers: Observers that receive the loss and the learning rate of each update
             (:class:`inweights.training.Step`); by default none.

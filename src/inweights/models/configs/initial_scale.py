@@ -57,7 +57,8 @@ def check_std(name: str, std: float | None) -> None:
 
     Args:
         name: Name of the setting in messages, such as ``gpt.embedding_std``.
-        std: The standard deviation; ``None`` means that of the config's ``init``.
+        std: The standard deviation; ``None`` means that the config's ``init``
+            determines it.
 
     Raises:
         ConfigError: The standard deviation is not above 0, or is above 65,536.

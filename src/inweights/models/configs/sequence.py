@@ -1,7 +1,7 @@
 """Configs of the architectures that read sequences: :class:`GPTConfig` and :class:`MambaConfig`.
 
-``building.py`` builds their models, and imports the architecture when it does; nothing
-here imports torch.
+``building.py`` builds their models, and imports an architecture only when it builds a
+model of it. This module does not import torch.
 """
 
 from __future__ import annotations

@@ -211,7 +211,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
             label are replaced by the single direction that affects the logits, ``u =
             Σ_r w_r / √m``, so that ``F_k = (κ0 / √m) ⟨u_k, h⟩``. Under gradient descent
             with the same rate, momentum and weight decay, it is exactly equivalent to
-            the linear model, as the other directions have no effect, and it is about
+            the linear model, because the other directions have no effect. It is about
             ``m`` times smaller. Under Adam, the two models differ.
         embedding: ``orthonormal`` represents token ``i`` by the ``i``-th unit vector.
             This is no restriction, since the distribution of the initial matrices is

@@ -50,9 +50,9 @@ def by_updates(tasks: Sequence[Task]) -> list[Expected]:
         tasks: The tasks.
 
     Returns:
-        One :class:`Expected` for each task, whose ``seconds`` is the number of updates
-        of the task, whose ``kind`` is the result of :func:`kind_of`, and whose
-        ``measured`` is false.
+        One :class:`Expected` for each task. Its ``seconds`` is the number of updates of
+        the task, its ``kind`` is the result of :func:`kind_of`, and its ``measured`` is
+        false.
     """
     return [Expected(kind_of(task), float(task.steps)) for task in tasks]
 

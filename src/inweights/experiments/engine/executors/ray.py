@@ -58,8 +58,8 @@ class Ray:
     """Executor that runs tasks on a Ray cluster, which starts each task when it has free resources.
 
     Attributes:
-        address: Address ``HOST:PORT`` of Ray's client server. Empty (the default) for
-            the cluster at ``$RAY_ADDRESS`` or, if this variable is not set, for a
+        address: Address ``HOST:PORT`` of Ray's client server. By default (empty), the
+            cluster at ``$RAY_ADDRESS`` is used or, if this variable is not set, a
             cluster that this process starts on this machine.
         jobs: Number of tasks that run at a time on a cluster that this process starts.
             On other clusters, the number of CPUs determines the number of tasks.

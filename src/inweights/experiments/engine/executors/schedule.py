@@ -66,8 +66,8 @@ class BusyTasks(NamedTuple):
     Attributes:
         seconds: Seconds until the task is checked again, by default :data:`BUSY` (0.5).
         free: Function of a task's key that returns whether no other process works on
-            the task any more. The default always returns true, so that the task is
-            tried again after this time.
+            the task any more. The default always returns true, so the task is tried
+            again after ``seconds``.
     """
 
     seconds: float = BUSY

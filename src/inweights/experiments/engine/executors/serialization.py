@@ -92,9 +92,9 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
 
     Args:
         values: The JSON data that :func:`to_wire` returned.
-        plugins: Names or paths of modules, in addition to the library's own, in whose
-            packages names may be looked up; by default none. A plugin is imported only
-            if the data name one of its objects.
+        plugins: Names or paths of modules, in addition to the library's own, from whose
+            packages objects may be looked up; by default none. A plugin is imported
+            only if the data name one of its objects.
 
     Returns:
         A :class:`LearnTask`, or a :class:`ComputeTask` if the data contains the key

@@ -93,8 +93,8 @@ def other_statements(recipe: Recipe, plan: Plan) -> dict[str, PaperSetting]:
     Returns:
         The statements by subject, such as ``label smoothing``; an empty dictionary if
         there are none. If several parts of the protocol mention a subject for a trial,
-        the statement of the last part counts, and if it applies to several trials, the
-        statement for the last trial is returned.
+        the statement of the last part is used. If statements about a subject apply to
+        several trials, the statement for the last trial is returned.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -199,7 +199,7 @@ def _whose(leaf: str, value: Any, stated: PaperSetting | None) -> Whose:
 
 
 def _numbers(*values: Any) -> list[float]:
-    """Return the numbers among values, including numbers in nested lists; Booleans do not count."""
+    """Return the numbers among values, including those in nested lists but not Booleans."""
     found: list[float] = []
     for value in values:
         if isinstance(value, list | tuple):

@@ -99,7 +99,7 @@ def _fit(labels: Sequence[Value]) -> bool:
 
 
 def _fits(label: Value) -> bool:
-    """Return whether a column can contain a label: not a large integer or invalid UTF-8."""
+    """Return whether a column can contain a label; large integers and invalid UTF-8 do not fit."""
     if isinstance(label, str):
         return _is_text(label)
     return isinstance(label, float) or abs(label) < _LARGEST

@@ -50,12 +50,12 @@ def config_of(model: Any) -> Any:
     :func:`inweights.wrap` creates from a module with its weights.
 
     Args:
-        model: A model, a config, or ``None``; or several of them, as a list or tuple,
-            or as a mapping from names.
+        model: A model, a config or ``None``; or a list, a tuple or a mapping (by name)
+            of such values.
 
     Returns:
-        The config or the unchanged value; for several models, a list of these, or a
-        dictionary by name.
+        The config, or the unchanged value. For a list or tuple, a list of the results;
+        for a mapping, a dictionary of the results by name.
     """
     if isinstance(model, Mapping):
         return {name: config_of(one) for name, one in model.items()}

@@ -69,7 +69,7 @@ def replaced(part: Any, path: str, rest: str, value: Any) -> Any:
 
 
 def unknown_path(path: str, known: list[str]) -> Exception:
-    """Return an error for an unknown path that suggests similar known paths.
+    """Return an error that reports an unknown path and suggests similar known paths.
 
     Args:
         path: The unknown path.

@@ -1,4 +1,4 @@
-"""Name the configs of a part of a study for which several configs are given."""
+"""Name the configs of a part of a study that has several configs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

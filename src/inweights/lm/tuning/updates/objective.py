@@ -103,7 +103,7 @@ def drift(
     """Compute the KL divergence from the earlier to the current predictions on replayed texts.
 
     All tokens except the 32 that were most likely before training are treated as a
-    single one.
+    single token.
 
     Args:
         lm: The model, with its tokenizer.

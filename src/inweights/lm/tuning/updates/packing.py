@@ -1,4 +1,4 @@
-"""Concatenate the examples of a batch without padding, and run a model on each separately.
+"""Concatenate the examples of a batch without padding, and run a model on them separately.
 
 :func:`pack` returns a :class:`PackedRows` from the examples of a batch,
 :class:`PackedReader` runs a model on it for :mod:`~.objective`, and :func:`why_padded`
@@ -197,7 +197,7 @@ class PackedReader:
 
 
 def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
-    """Return why a model cannot read packed examples, or an empty string if it can.
+    """Return the reason why a model cannot read packed examples, or an empty string if it can.
 
     The model is tested on two short examples: its logits must not depend on the tokens
     of the preceding example, and must equal the logits of each example on its own.
