@@ -1,4 +1,4 @@
-"""Hidden states with names: each row is the state of the prompt and position that it names."""
+"""Each row of the table is the state of the prompt and the position that it names."""
 
 from __future__ import annotations
 

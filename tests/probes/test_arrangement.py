@@ -1,4 +1,4 @@
-"""Procrustes, PCA and UMAP against arrangements whose answers are known."""
+"""Procrustes, PCA and UMAP on arrangements with known results."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from inweights.probes.geometry.arrangement import (
 from inweights.probes.geometry.procrustes import procrustes, procrustes_align
 from inweights.worlds import Graph
 
-#: They compare replicas or are of points, so that the contract of a replica alone is
-#: not theirs.
+#: These probes compare replicas or take points, so the contract for single replicas does
+#: not apply.
 OF_ARRANGEMENTS = (agreement, arrange, arrangement)
 RING = Graph(shape="cycle", shuffled=False).build()
 RNG = np.random.default_rng(0)
@@ -37,7 +37,7 @@ def rotation(width: int) -> np.ndarray:
 
 
 def circle(width: int = 8, noise: float = 0.0) -> np.ndarray:
-    """The ring as a circle in a plane of a random direction."""
+    """Return the ring as a circle in a randomly oriented plane."""
     angle = 2 * np.pi * np.arange(15) / 15
     flat = np.stack([np.cos(angle), np.sin(angle)], axis=1) @ rotation(width)[:2]
     return flat + noise * RNG.normal(size=flat.shape)
@@ -55,12 +55,12 @@ def test_a_turned_copy_is_turned_back_and_is_no_distance_away() -> None:
     x, q = RNG.normal(size=(9, 4)), rotation(4)
     np.testing.assert_allclose(procrustes_align(x @ q, x), x, atol=1e-12)
     assert procrustes(x @ q * 3 + 1, x) == pytest.approx(0, abs=1e-12)
-    # A narrower arrangement lies within the wider space.
+    # A lower-dimensional arrangement is embedded in the larger space.
     flat = np.pad(x[:, :2], ((0, 0), (0, 2)))
     np.testing.assert_allclose(
         procrustes_align(x[:, :2] @ rotation(2), flat), flat, atol=1e-12
     )
-    # What is no turn is no turn: lengths and angles stay.
+    # The map is a rotation: lengths and angles are preserved.
     other = RNG.normal(size=(9, 4))
     np.testing.assert_allclose(
         procrustes_align(x, other) @ procrustes_align(x, other).T, x @ x.T, atol=1e-12
@@ -84,7 +84,7 @@ def test_replicas_that_hold_one_map_agree_and_random_ones_do_not() -> None:
     chance = agreement(model_of(*RNG.normal(size=(4, 15, 8))), RING, dimensions=2)
     assert (chance["p"] > 0.025).all()
     assert (chance["nearest"] <= chance["distance"]).all()
-    # One that is another is told apart from those that agree.
+    # A different arrangement is distinguished from those that agree.
     mixed = agreement(
         model_of(circle(), circle(), RNG.normal(size=(15, 8))), RING, dimensions=2
     )
@@ -93,7 +93,7 @@ def test_replicas_that_hold_one_map_agree_and_random_ones_do_not() -> None:
 
 
 def test_all_dimensions_say_little_where_there_are_many() -> None:
-    """Random vectors come close to each other; the null distribution says so."""
+    """In many dimensions random vectors can be aligned, as the null distribution shows."""
     wide = model_of(*RNG.normal(size=(2, 15, 200)))
     whole = agreement(wide, RING, dimensions=0, draws=20)
     assert (
@@ -115,7 +115,7 @@ def test_replicas_are_turned_onto_the_first() -> None:
 
 
 def test_each_replica_lies_around_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where a method puts its points elsewhere, as UMAP does."""
+    """Also if a method places its points elsewhere, as UMAP does."""
     away = sys.modules[arrangement.__module__]
     monkeypatch.setattr(away, "arrange", lambda own, **_: own[:, :2] + 5.0)
     table = arrangement(model_of(circle(), circle()), RING, dimensions=2)
@@ -141,7 +141,7 @@ def _signs(where: np.ndarray) -> np.ndarray:
 
 def test_without_umap_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "umap", None)
-    # Nor is it at the top.
+    # Nor is it at the upper end.
     assert not {"umap", "UMAP"} & set(vars(sys.modules[arrange.__module__]))
     with pytest.raises(
         ConfigError, match=r"^method 'umap' requires umap: pip install 'inweights"
@@ -165,7 +165,7 @@ def test_umap_of_few_points_starts_at_random(
     neighbours: int,
     start: str,
 ) -> None:
-    """A stand-in for umap notes its options; the spectral start needs 20 more than dimensions."""
+    """A mock of umap records its options; a spectral start needs 20 points more than dimensions."""
     noted: dict[str, Any] = {}
 
     class Reducer:
@@ -188,7 +188,7 @@ def test_umap_of_few_points_starts_at_random(
 
 @pytest.mark.slow
 def test_umap_keeps_neighbours_and_depends_on_its_seed_alone() -> None:
-    """In a process of its own without numba's compiler, which takes 40 s to move 24 points."""
+    """Runs in a process without numba's compiler, which would take 40 s for 24 points."""
     if find_spec("umap") is None:
         pytest.skip("pip install 'inweights[umap]' lifts it")
     work = f"from {__name__} import umap_keeps_neighbours as work; work()"

@@ -1,4 +1,4 @@
-"""Attribution is a sum that is the logit, and a gradient that patching agrees with."""
+"""Attributions sum to the logit, and gradients agree with patching."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ GPTS: dict[str, dict[str, Any]] = {
 
 
 def built(**settings: Any) -> Any:
-    """A GPT of two replicas whose biases and norms are not those of the start."""
+    """Return a GPT of two replicas with random biases and norms."""
     config = iw.GPTConfig(layers=2, width=16, heads=2, **settings)
     model = config.build(vocabulary=TOKENS, seeds=[0, 1])
     generator = torch.Generator().manual_seed(5)
@@ -63,7 +63,7 @@ def test_contributions_sum_to_the_logit(kind: str) -> None:
 
 
 def test_what_a_part_adds_is_what_is_missing_without_it() -> None:
-    """Without a norm, the last MLP's contribution is the logit's change as it is set to 0."""
+    """Without a norm, the last MLP's contribution equals the effect of setting it to 0."""
     model = built(norm=False)
     table = probes.logit_attribution(model, WORLD)
     last = table.filter(component="block.1.mlp")["contribution"].to_numpy()
@@ -94,7 +94,7 @@ def test_a_trained_model_knows_and_an_untrained_one_does_not() -> None:
     "config", [DeepLinearConfig(), iw.EmbMLPConfig(width=8)], ids=["deep", "embedding"]
 )
 def test_a_linear_model_gives_what_patching_gives(config: Any) -> None:
-    """EmbMLP's states are linear in the logits, too: its MLP is the head's matrix."""
+    """The logits of EmbMLP are linear in its states as well, since its MLP is the head."""
     model = config.build(vocabulary=TOKENS, seeds=[0, 1])
     estimated = probes.attribution_patching(model, WORLD)
     exact = probes.activation_patching(model, WORLD)
@@ -127,7 +127,7 @@ def test_at_the_deepest_layer_it_is_exact() -> None:
 
 
 def test_the_gradient_is_that_of_a_plain_module() -> None:
-    """A module of another's, by hand: states, autograd, and the same sum."""
+    """The estimate for a wrapped module equals that by hooks and autograd on the module."""
     plain = gpt(vocab_size=TOKENS)
     layer, block = "transformer.h.0", plain.transformer["h"][0]
     table = probes.attribution_patching(iw.wrap(plain), WORLD, layers=[layer])
@@ -199,7 +199,7 @@ def test_what_cannot_be_attributed_is_refused() -> None:
     "probe", [probes.attribution_patching, probes.logit_attribution]
 )
 def test_a_replica_says_alone_what_it_says_among_others(probe: Any) -> None:
-    """Each of its own world; no parameter is changed, and none keeps a gradient."""
+    """Each replica has its own world; no parameter changes or keeps a gradient."""
     worlds = [iw.TwoHop(n=6).build(seed=seed) for seed in (0, 1)]
     model = built()
     before = [parameter.detach().clone() for parameter in model.parameters()]

@@ -1,4 +1,4 @@
-"""The state of a prompt that a change adds or puts in, against a plain hook of PyTorch."""
+"""States that a change adds or replaces, compared with a plain hook of PyTorch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BLOCK = "transformer.h.0"
         ("r2", 2),
         (0, 0),
         (-2, 1),
-        # What the prompt lacks, and all positions, are read at its last token.
+        # Positions that the prompt lacks, and all positions, are read at its last token.
         ("a3", 2),
         (["a1", "a3"], 2),
         (7, 2),

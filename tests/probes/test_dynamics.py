@@ -1,4 +1,4 @@
-"""Probes of descents in closed form, and of models seen without their self-edges."""
+"""Probes of descents in closed form, and of models without their self-edges."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_descent_starts_from_the_model_of_its_seed(tied: bool) -> None:
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_a_probe_sees_the_end_of_the_descent(tied: bool) -> None:
-    """Recall needs the targets too: its loss is that of the closed form, node by node."""
+    """Recall also uses the targets; its loss equals the closed form for every node."""
     config = Node2VecConfig(width=20, tied=tied)
     ring = Graph(shape="cycle")
     seen = of_descent(ring, graph_recall, seed=1, model=config, steps=400)
@@ -111,7 +111,7 @@ def test_replicas_of_equal_graphs_have_initial_embeddings_of_their_own() -> None
     model = SMALL.build(vocabulary=7, seeds=[0, 1])
     found = off_descent(model, worlds, rate=0.02, steps=5)
     assert found["replica"].to_list() == [0, 1]
-    # Untrained: each is where its own descent starts.
+    # Without training, each replica has the initial values of its own descent.
     assert found["distance"].to_list() == pytest.approx(
         found["travelled"].to_list(), rel=1e-5
     )

@@ -1,4 +1,4 @@
-"""Edits of models that know their hops: what they change is counted on the edited model."""
+"""Edits of models that know their hops; changes are counted on the edited model."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_rank_one_edit_holds_and_leaves_other_hops_alone(
 
 @pytest.mark.slow
 def test_what_it_reaches_follows_the_shared_keys(model: GPT) -> None:
-    """Identities share the second hop's key with compositions; hops alone do not."""
+    """Identities make compositions depend on the second hop's key; hops do not."""
     with_identities = edits(model, WORLDS, most=4)
     bare = [
         TwoHop(n=8, maps="permutation", identity=False).build(seed) for seed in (0, 1)
@@ -159,7 +159,7 @@ def test_an_edit_of_the_first_block_is_in_every_question_through_the_hop(
 
 
 def test_what_follows_is_told_by_the_world() -> None:
-    """In a class its attribute, from a similarity the new class, of an edge the reversed one."""
+    """Consequences are a class's attribute, a new class by similarity, or a reversed edge."""
     world = Analogy(n=6, categories=3).build()
     words = world.vocabulary
     kin = Consequences.of(world, "attribution")
@@ -177,7 +177,7 @@ def test_what_follows_is_told_by_the_world() -> None:
     ring = Graph(shape="cycle", n=8, shuffled=False).build()
     edge = Consequences.of(ring, "edge")
     assert edge.facts[0].tolist() == [0]
-    # Neither a neighbour of node 0 nor one of a neighbour.
+    # Neither a neighbour of node 0 nor a neighbour of a neighbour.
     assert edge.old[edge.donors[0]] == 3
     assert edge.queries[edge.through[0]].tolist() == [[3]]
     assert edge.expected[0][edge.through[0]].tolist() == [0]

@@ -1,4 +1,4 @@
-"""Embeddings from elsewhere: matched by name or refused, and judged against shuffled names."""
+"""Embeddings from files: matched by name or rejected, and tested by permuting names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from inweights.theory.geometric_memory.graph import adjacency
 from inweights.theory.geometric_memory.spectral import eigenspaces, operator
 from inweights.worlds import Graph, PathStar
 
-#: What tests/probes/test_probes.py asks for.
+#: Names that tests/probes/test_probes.py reads.
 OF_EMBEDDINGS = (Embedding, read_embedding)
 STAR = Graph(shape="path-star", arms=4, nodes=4).build(seed=3)
 NODES = tuple(STAR.vocabulary.groups["node"])
@@ -88,7 +88,7 @@ def test_a_world_with_other_tokens_takes_an_embedding() -> None:
 
 @pytest.mark.parametrize("centred", [False, True])
 def test_the_mean_of_all_nodes_is_left_out_of_centred_vectors(centred: bool) -> None:
-    """By networkx and SciPy: vectors far from the origin have no other geometry."""
+    """Vectors far from the origin have the same geometry, by networkx and SciPy."""
     vectors = drawn().vectors + 3.0
     hops = dict(nx.all_pairs_shortest_path_length(nx.from_numpy_array(adjacency(STAR))))
     known = vectors - vectors.mean(0) if centred else vectors
@@ -117,7 +117,7 @@ def test_a_map_beats_its_shuffled_names_and_noise_does_not() -> None:
     assert found["fiedler"]["value"] == pytest.approx(1.0)
     assert found["fiedler"]["p"] == pytest.approx(1 / 201)
     assert found["spearman"]["value"] < found["spearman"]["null_low"]
-    # Over many draws of noise, p is as uniform as it should be.
+    # Over many draws of noise, p is uniformly distributed.
     noise = [named_geometry(drawn(seed=s).on(STAR), STAR, draws=19) for s in range(60)]
     small = np.mean([t.filter(measure="spearman")["p"].item() <= 0.25 for t in noise])
     assert 0.1 < small < 0.42
@@ -195,7 +195,7 @@ def test_broken_files(tmp_path: Path, name, text, said) -> None:
 
 @pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
 def test_an_array_too_large_is_refused_with_its_size(tmp_path: Path, version) -> None:
-    """By its header, before numpy makes room for it."""
+    """The error is based on the header and is raised before numpy allocates memory."""
     header = (
         str({"descr": "<f8", "fortran_order": False, "shape": (10**9, 1000)}).encode()
         + b"\n"
@@ -214,7 +214,7 @@ def test_pickled_objects_and_nameless_rows_are_refused(tmp_path: Path) -> None:
         read_embedding(tmp_path / "o.npy")
     np.save(tmp_path / "n.npy", np.zeros((3, 2)))
     whole = (tmp_path / "n.npy").read_bytes()
-    # NumPy parses such a header.
+    # NumPy accepts such a header.
     (tmp_path / "h.npy").write_bytes(whole.replace(b"}", b" "))
     with pytest.raises(DataError, match="cannot read"):
         read_embedding(tmp_path / "h.npy")
@@ -240,7 +240,7 @@ def test_two_pairs_have_a_correlation() -> None:
 def test_a_correlation_of_counted_groups_is_scipys(
     monkeypatch: pytest.MonkeyPatch, count: int, code: float
 ) -> None:
-    """With gaps between groups, of as few as two pairs, and where sums of ranks reach the code."""
+    """Also with empty groups, with two pairs, and with large sums of ranks."""
     monkeypatch.setattr("inweights.probes.geometry.pairs._CODE", code)
     rng = np.random.default_rng(count)
     for _ in range(20):

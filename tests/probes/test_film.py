@@ -1,4 +1,4 @@
-"""Films: what is kept of a frame, what is made of it, and that alignment does not embellish."""
+"""Films: stored frames, derived tables, and alignment that does not create structure."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_each_frame_fits_the_next_one_best_and_the_last_one_stays() -> None:
 
 
 def test_alignment_does_not_embellish() -> None:
-    """Vectors at random stay random, however well they could be turned in all dimensions."""
+    """Random vectors remain random, although a rotation in all dimensions could align them."""
     n = 15
     turn = 2 * np.pi * np.arange(n) / n
     circle = np.stack([np.cos(turn), np.sin(turn), 0 * turn], axis=1)
@@ -106,7 +106,7 @@ def test_alignment_does_not_embellish() -> None:
     start = positions(noise @ noise.T)[0]
     shown = align(np.stack([start, circle]))[0]
     np.testing.assert_allclose(distances(shown), distances(start), atol=1e-10)
-    # What a Procrustes in all dimensions would have shown: the circle, out of noise.
+    # A Procrustes rotation in all dimensions would have shown a circle made of noise.
     target = np.pad(circle, ((0, 0), (0, 509)))
     left, _, right = np.linalg.svd(noise.T @ target, full_matrices=False)
     lie = (noise @ left @ right)[:, :3]
@@ -121,7 +121,7 @@ def test_pictures_agree_with_the_probes(descent: pl.DataFrame) -> None:
     last = render_frames(descent, world).row(-1, named=True)
     assert last["step"] == 2000
     rho = of_descent(RING, hop_correlation, **how, draws=2)["spearman"].item()
-    # A Gram matrix in single precision.
+    # The Gram matrix is in single precision.
     assert last["spearman"] == pytest.approx(rho, abs=2e-3)
     energy = of_descent(RING, spectral_energy, **how, draws=2)["energy"].to_numpy()
     np.testing.assert_allclose(last["energies"], energy, atol=1e-4)
@@ -177,7 +177,7 @@ def test_moments(frames: int) -> None:
     assert chosen == sorted(set(chosen))
     assert frames - 3 <= len(chosen) <= frames
     assert np.median(chosen) < 500 or frames == 2
-    # A film that was thinned is not thinned again.
+    # A film that was already thinned is not thinned further.
     assert moments(chosen, frames) == chosen
 
 
@@ -200,7 +200,7 @@ def test_a_complete_graph_has_no_correlation() -> None:
 
 
 def test_cosines_do_not_depend_on_lengths() -> None:
-    """Of short vectors as of long ones; a vector of length 0 has none."""
+    """Cosines are the same for short and long vectors, and undefined for length 0."""
     vectors = np.random.default_rng(0).normal(size=(4, 3))
     vectors[3] = 0.0
     unit = vectors[:3] / np.linalg.norm(vectors[:3], axis=1, keepdims=True)
@@ -211,7 +211,7 @@ def test_cosines_do_not_depend_on_lengths() -> None:
 
 
 def test_frames_of_a_large_graph_show_the_correlation_of_the_probe() -> None:
-    """Cosines are counted in steps for a frame, and sorted for the probe."""
+    """A frame counts cosines in bins, and the probe sorts them."""
     world = Graph(shape="grid", rows=17, columns=17).build()
     model = Node2VecConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
     film = snapshot(model, world).with_columns(step=pl.lit(0))
@@ -222,7 +222,7 @@ def test_frames_of_a_large_graph_show_the_correlation_of_the_probe() -> None:
 
 
 def test_frames_of_a_large_graph_show_the_three_widest_directions() -> None:
-    """Of centred vectors, by singular values; the graph is drawn by some of its nodes."""
+    """The directions are singular vectors of centred states; a sample of nodes is drawn."""
     world = Graph(shape="grid", rows=17, columns=17).build()
     model = Node2VecConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
     film = snapshot(model, world).with_columns(step=pl.lit(0))

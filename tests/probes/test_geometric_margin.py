@@ -1,4 +1,4 @@
-"""The geometric margin and that of edges, against their formulas."""
+"""The geometric margin and the edge margin, compared with their formulas."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from inweights.worlds import Graph
 def reference_margin(
     model: TinyNN, r: int, a: np.ndarray, *, itself: bool
 ) -> np.ndarray:
-    """Margins with max and min by loops over nodes and directions, ``[2, N]``."""
+    """Compute margins with max and min by loops over nodes and directions, ``[2, N]``."""
     e = model.tokens.weight[r].detach().double().numpy()
     w = model.middle.weight[r].detach().double().numpy().T
     assert model.middle.bias is not None
@@ -61,7 +61,7 @@ def test_geometric_margin_is_its_formula(width: int, itself: bool) -> None:
 
 @pytest.mark.parametrize("loops", [False, True])
 def test_edge_margin_is_its_formula(loops: bool) -> None:
-    """Node by node, with idle tokens: no bias, neighbours against all but them and the node."""
+    """For each node: neighbours against all other nodes except itself, without the bias."""
     world = Graph(
         shape="cycle", n=7, self_edges=loops, idle_tokens=3, edge_token=True
     ).build()
@@ -95,7 +95,7 @@ def test_edge_margin_is_its_formula(loops: bool) -> None:
 
 
 def test_no_node_is_its_own_neighbour() -> None:
-    """Vectors that are all alike but orthonormal pass no test by answering with themselves."""
+    """Orthonormal vectors do not pass a test by being most similar to themselves."""
     world = Graph(shape="cycle", self_edges=True).build()
     model = TinyNNConfig(width=15).build(vocabulary=15, seeds=[0])
     with torch.no_grad():
@@ -106,7 +106,7 @@ def test_no_node_is_its_own_neighbour() -> None:
 
 @pytest.mark.parametrize("shape", ["path-star", "grid", "cycle", "irregular"])
 def test_max_is_a_weak_test_and_min_is_not(shape) -> None:
-    """Associative storage passes the first one in 10 to 40 of 100 draws, and never the second."""
+    """Associative storage passes the first test in 10 to 40 of 100 draws, the second never."""
     world = Graph(shape=shape).build()
     model = TinyNNConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
     weak, strong = geometric_margin(model, world)["null_all"].to_list()
@@ -115,7 +115,7 @@ def test_max_is_a_weak_test_and_min_is_not(shape) -> None:
 
 
 def test_trained_and_frozen_storage_differ_in_geometry_alone() -> None:
-    """Grid: both know every edge; with free embeddings the edges are in the geometry too."""
+    """On the grid both recall every edge, but only trained embeddings are geometric."""
     world = Graph(shape="grid").build()
     descent = Optimizer(rate=0.01, weight_decay=0.0)
     said = {}

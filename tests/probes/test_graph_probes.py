@@ -1,4 +1,4 @@
-"""Probes of graphs against embeddings whose answers are known, and their contract."""
+"""Probes of graphs on embeddings with known results, and their contract."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from inweights.theory.geometric_memory.spectral import eigenspaces, operator
 from inweights.theory.geometric_memory.storage import untied_storage
 from inweights.worlds import Graph, TwoHop, World, from_networkx
 
-#: Probes of (model, worlds of graphs).
+#: Probes that take a model and worlds of graphs.
 OF_GRAPHS = (
     cosines,
     edge_margin,
@@ -46,7 +46,7 @@ RING = Graph(shape="cycle").build(seed=1)
 
 
 def with_vectors(world: World, *vectors: np.ndarray) -> Model:
-    """A tied Node2Vec with written vectors ``[N, D]``, one a replica."""
+    """Return a tied Node2Vec with given vectors ``[N, D]`` for each replica."""
     config = Node2VecConfig(width=vectors[0].shape[1])
     model = config.build(vocabulary=len(world.vocabulary), seeds=range(len(vectors)))
     with torch.no_grad():
@@ -55,7 +55,7 @@ def with_vectors(world: World, *vectors: np.ndarray) -> Model:
 
 
 def circle(world: World) -> np.ndarray:
-    """The ring as a circle: its Fiedler space."""
+    """Return the ring as a circle, which is its Fiedler space."""
     spectrum = eigenspaces(operator(adjacency(world)))
     return spectrum.vectors[:, spectrum.space == 0]
 
@@ -65,7 +65,7 @@ def circle(world: World) -> np.ndarray:
 
 @pytest.mark.parametrize("probe", OF_GRAPHS, ids=lambda p: p.__name__)
 def test_contract(probe) -> None:
-    """A table with rows for every replica; a replica alone says what it says among others."""
+    """A table has rows for every replica, and a replica gives the same rows alone."""
     config = TinyNNConfig(width=12, init=Init(std=0.5))
     model, alone = (
         config.build(vocabulary=15, seeds=seeds) for seeds in ([3, 4, 5], [4])
@@ -154,12 +154,12 @@ def test_bounds_are_those_of_the_tiny_graphs(
 
 def test_a_node_that_is_nearest_to_itself_is_told_apart() -> None:
     table = graph_recall(with_vectors(RING, 4 * circle(RING)), RING)
-    assert table["recall"].item() == 0.5  # itself, and one neighbour of two
+    assert table["recall"].item() == 0.5  # the node itself, and one of two neighbours
     assert table["recall_others"].item() == 1.0
 
 
 def test_of_equal_logits_the_first_is_the_larger_one() -> None:
-    """As in a stable sort, for logits of few values; a node's own counts as any other."""
+    """Ties are resolved as in a stable sort; a node's own logit is treated like others."""
     rng = np.random.default_rng(0)
     logits = rng.integers(4, size=(5, 12)).astype(np.float32)
     row, column = np.nonzero(rng.random(logits.shape) < 0.5)
@@ -188,7 +188,7 @@ def test_a_circle_is_a_perfect_geometry_and_noise_is_none() -> None:
 
 
 def test_equally_close_pairs_stay_equal_in_single_precision() -> None:
-    """However the circle lies, and so wherever its cosines are rounded."""
+    """For every orientation of the circle, and thus for different rounding errors."""
     turns = [
         np.array([[np.cos(t), -np.sin(t)], [np.sin(t), np.cos(t)]]) for t in range(40)
     ]
@@ -234,7 +234,7 @@ def test_pairs_of_one_parity_are_scipys_with_ties(
 
 
 def test_a_folded_geometry_shows_among_even_pairs_alone() -> None:
-    """On a chain whose nodes alternate between two copies of a line that have nothing in common."""
+    """On a chain whose nodes alternate between two unrelated copies of a line."""
     chain = Graph(shape="path-star", arms=1, nodes=12, shuffled=False).build()
     turn = np.pi * np.arange(12) / 24
     folded = np.zeros((12, 4))
@@ -344,7 +344,7 @@ def test_energy_of_a_circle_and_of_its_zigzag() -> None:
 
 
 def test_an_eigenvalue_of_zero_is_no_zigzag() -> None:
-    """A ring of eight nodes has two, whose vectors go round it twice."""
+    """A ring of eight nodes has two eigenvalues of 0, whose vectors go round it twice."""
     ring = Graph(shape="cycle", n=8).build()
     once = circle(ring)
     twice = (once[:, 0] + 1j * once[:, 1]) ** 2
@@ -362,7 +362,7 @@ def test_an_eigenvalue_of_zero_is_no_zigzag() -> None:
     ],
 )
 def test_node2vec_is_geometric(shape, spaces: int, least: float) -> None:
-    """§4 on all four tiny graphs: ρ ≤ −.95, the energy in the top spaces, no zigzag."""
+    """On all four tiny graphs, ρ ≤ −0.95, with energy in the top spaces and no zigzag (§4)."""
     world = Graph(shape=shape).build(seed=5)
     model = Node2VecConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
     start = model.tokens.weight.detach().double().numpy()

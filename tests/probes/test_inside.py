@@ -1,4 +1,4 @@
-"""Probes of a model's inside: what they keep for every architecture, and what is known by hand."""
+"""Probes of hidden states: their contract for every architecture, and known results."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from inweights.probes import (
 from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import PathStar, Statements, TwoHop, Vocabulary, World
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 WORLDS = [TwoHop(n=5, complexity=2, maps="permutation").build(seed) for seed in (1, 2)]
 TOKENS = len(WORLDS[0].vocabulary)
 OF_THE_INSIDE = (activation_patching, attention, logit_lens)
 
-#: Every architecture, and small.
+#: A small model of every architecture.
 SMALL: dict[str, dict[str, Any]] = {
     "DeepLinearConfig": {"width": 40, "layers": 2},
     "EmbMLPConfig": {"width": 12, "init": Init(std=0.3)},
@@ -71,7 +71,7 @@ def test_every_architecture_is_looked_into() -> None:
 @pytest.mark.parametrize("probe", OF_THE_INSIDE, ids=lambda p: p.__name__)
 @pytest.mark.parametrize("name", SMALL)
 def test_contract(probe: Any, name: str) -> None:
-    """A row for every replica; a replica says alone what it says among others, of its own world."""
+    """Every replica has rows about its own world, which are the same alone and in a group."""
     config = config_of(name)
     model, alone = build(config, 3, 4), build(config, 4)
     if probe is attention and not isinstance(config, ATTENDING):
@@ -96,7 +96,7 @@ def test_contract(probe: Any, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def trained() -> Any:
-    """Two Emb-MLPs that compose."""
+    """Return two Emb-MLPs that compose."""
     world = TwoHop(n=4).build()
     model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
     descent = Optimizer(kind="sgd", rate=2.0, weight_decay=0.0)
@@ -114,7 +114,7 @@ def trained() -> Any:
 
 
 def test_the_subject_carries_the_answer(trained: Any) -> None:
-    """Queries a r1 r2 differ in their subject alone."""
+    """Queries (a, r1, r2) differ only in their subject."""
     table = activation_patching(*trained)
     assert table.height == 2 * 2 * 3
     assert table["statements"].unique().to_list() == [4]
@@ -129,7 +129,7 @@ def test_the_subject_carries_the_answer(trained: Any) -> None:
 
 
 def test_effects_are_the_definition() -> None:
-    """Of a GPT, replica by replica and pair by pair, with worlds of their own."""
+    """For a GPT, effects equal their definition for each replica and pair of prompts."""
     model = build(config_of("GPTConfig"), 3, 4)
     table = activation_patching(model, WORLDS, layers=["block.0"])
     for r, world in enumerate(WORLDS):
@@ -240,7 +240,7 @@ def test_the_deepest_layer_of_the_lens_is_the_model() -> None:
 
 
 def test_the_lens_sees_the_answer_come(trained: Any) -> None:
-    """Before the sum is taken the last token alone is seen: r2, which every object follows."""
+    """Before the sum, the lens sees only the last token, r2, which precedes every object."""
     table = logit_lens(*trained, parts=["queries"])
     assert table.filter(layer="embedding")["accuracy"].max() == 0.25
     assert table.filter(layer="sum")["accuracy"].min() == 1.0
@@ -274,7 +274,7 @@ def test_cka_sees_no_rotation_and_no_scale() -> None:
     both = cka(states, other)
     assert both.max() < 0.4
     torch.testing.assert_close(both, cka(other, states))
-    # Of centred columns it is the mean squared correlation where each side has one.
+    # For one centred column on each side it is the mean squared correlation.
     one, two = states[..., :1], other[..., :1]
     found = cka(one, two)
     for r in range(2):

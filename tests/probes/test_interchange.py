@@ -1,4 +1,4 @@
-"""Interchange interventions: on a machine whose inside is known, and on every architecture."""
+"""Interchange interventions on a model with known states and on every architecture."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OUTCOMES = ("bridge", "relation", "answer", "unchanged", "other")
 
 
 class Clockwork(Model):
-    """Looks the bridge up at the second position, then the answer at the third.
+    """A model that finds the bridge at the second position and the answer at the third.
 
     States are one-hot: ``tokens`` holds each position's token, ``bridge`` the bridge at
     the second one, and ``answer`` the answer at the third.
@@ -79,8 +79,10 @@ def test_the_bridge_is_found_where_it_is() -> None:
     for row in table.iter_rows(named=True):
         shares[row["place"], row["position"]] = [row[name] for name in OUTCOMES]
     bridge, relation, answer, unchanged = torch.eye(5).tolist()[:4]
-    assert shares["tokens", 0] == bridge  # another subject, the same last relation
-    assert shares["tokens", 1] == unchanged  # there is one first relation
+    assert (
+        shares["tokens", 0] == bridge
+    )  # a different subject and the same last relation
+    assert shares["tokens", 1] == unchanged  # there is a single first relation
     assert shares["tokens", 2] == relation
     assert shares["bridge", 0] == unchanged
     assert shares["bridge", 1] == bridge
@@ -104,7 +106,7 @@ def test_places_are_replaced_together() -> None:
 
 
 def test_heads_and_mlps_are_places() -> None:
-    """All heads together are what the attention mixes; a part and its layer differ."""
+    """All heads together equal the attention output; a part differs from its layer."""
     world = WORLDS[0]
     model = GPTConfig(layers=2, width=16, heads=2, init=Init(std=0.4)).build(
         vocabulary=len(world.vocabulary), seeds=[0, 1]
@@ -140,7 +142,7 @@ def test_a_model_that_does_not_compose_carries_nothing() -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_contract(name: str) -> None:
-    """Shares add up to 1; the deepest state carries no bridge; a replica is the same alone."""
+    """Shares sum to 1, the last state carries no bridge, and replicas are independent."""
     config: Any = config_of(name)
 
     def build(*seeds: int) -> Any:

@@ -1,4 +1,4 @@
-"""Cosines by label and layer, of networks whose states are written down, and what is foretold."""
+"""Cosines by label and layer for networks with given states, and their prediction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from inweights.worlds.labels import Labels
 
 
 def told(*labels: int) -> World:
-    """Input ``i`` has the ``i``-th of the labels, of which there are three."""
+    """Return a world in which input ``i`` has the ``i``-th of the given labels (three kinds)."""
     count, kinds = len(labels), 3
     words = Vocabulary(
         {
@@ -36,7 +36,7 @@ def told(*labels: int) -> World:
 
 
 def network(*matrices: torch.Tensor, width: int = 8) -> DeepLinear:
-    """Layers of given weights, ``[R, rows, columns]``, in the corner of a wider one."""
+    """Return a network with given weights ``[R, rows, columns]`` within wider layers."""
     config = DeepLinearConfig(width=width, layers=len(matrices))
     model = config.build(vocabulary=7, seeds=range(len(matrices[0])))
     with torch.no_grad():
@@ -48,16 +48,16 @@ def network(*matrices: torch.Tensor, width: int = 8) -> DeepLinear:
 
 
 def test_states_at_known_angles() -> None:
-    """Rows of the first layer's weights are the states: cosines of .8, -1, 0 and so on by hand."""
+    """The rows of the first layer are the states, with cosines known by hand."""
     states = torch.tensor([[3.0, 0.0], [4.0, 3.0], [0.0, -2.0], [0.0, 5.0]])
-    turn = torch.tensor([[1.0, 1.0], [-1.0, 1.0]])  # keeps angles
+    turn = torch.tensor([[1.0, 1.0], [-1.0, 1.0]])  # preserves angles
     squash = torch.diag(torch.tensor([1.0, 0.0]))
     model = network(states[None], turn[None], (turn.T @ squash)[None])
     table = label_cosines(model, told(0, 0, 1, 1))
     assert table["layer"].to_list() == ["layer1", "layer2", "layer3"]
     assert table["depth"].to_list() == [1, 2, 3]
     first = table.row(0, named=True)
-    # Pairs of one label: .8 and -1. Of two labels: 0, 0, -.6, .6.
+    # Pairs with the same label: 0.8 and -1. With different labels: 0, 0, -0.6 and 0.6.
     assert first["same"] == pytest.approx((0.8 - 1) / 2, abs=1e-6)
     assert first["other"] == pytest.approx(0, abs=1e-6)
     assert first["other_size"] == pytest.approx(1.2 / 4, abs=1e-6)
@@ -65,7 +65,7 @@ def test_states_at_known_angles() -> None:
 
 
 def test_every_pair_once_and_no_input_with_itself() -> None:
-    """Labels of one, two and three inputs: four pairs of one label, eleven of two."""
+    """Labels of one, two and three inputs give four equal and eleven different pairs."""
     labels = (0, 1, 1, 2, 2, 2)
     config = DeepLinearConfig(width=16, layers=2)
     world = told(*labels)
@@ -90,7 +90,7 @@ def test_every_pair_once_and_no_input_with_itself() -> None:
 
 
 def test_each_replica_has_its_own_world() -> None:
-    """Labels are dealt differently, so that a shared world would give other means."""
+    """The worlds assign labels differently, so a shared world would give other means."""
     worlds = [Labels(labels=3).build(seed) for seed in (1, 2)]
     size = len(worlds[0].vocabulary)
     config = GPTConfig(layers=2, width=16)

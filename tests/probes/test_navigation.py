@@ -1,4 +1,4 @@
-"""Navigation: what it says of embeddings whose answer is known."""
+"""Navigation on embeddings with known results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def star(seed: int, share: float = 0.75) -> World:
 
 
 def placed(worlds: list[World], kind: str) -> GPT:
-    """A model whose embeddings put arms where ``kind`` says."""
+    """Return a model whose embeddings arrange the arms as ``kind`` states."""
     size = len(worlds[0].vocabulary)
     model = GPTConfig(width=WIDTH).build(vocabulary=size, seeds=range(len(worlds)))
     for r, world in enumerate(worlds):
@@ -67,7 +67,7 @@ def test_arms_in_clusters_turned_arms_and_no_geometry() -> None:
     )
     assert near["nearest"].min() == 1.0
     assert near["ridge"].min() == 1.0
-    # One map for all arms leads to the node although nearness does not.
+    # One map for all arms leads to the node, although distances do not.
     assert turned["nearest"].to_numpy().max() < 0.5
     assert turned["ridge"].min() == 1.0
     assert turned["explained"].to_numpy().min() > 0.95
@@ -102,14 +102,14 @@ def test_what_is_refused() -> None:
 
 
 def answering(world: World, table: np.ndarray) -> Any:
-    """A model without blocks of effect whose next token is decided by the last one alone."""
+    """Return a model whose blocks have no effect, so only the last token decides."""
     size = len(world.vocabulary)
     config = OneStep(table)
     return config.build(vocabulary=size)
 
 
 class OneStep:
-    """Logits ``table[last token]``."""
+    """A model with the logits ``table[last token]``."""
 
     def __init__(self, table: np.ndarray) -> None:
         self.table = torch.from_numpy(table).float()
@@ -130,14 +130,14 @@ class OneStep:
 
 
 def test_the_root_is_told_apart_among_both_directions() -> None:
-    """Only it has ten answers; inner nodes have two, one for each direction."""
+    """Only the root has ten answers; inner nodes have two, one for each direction."""
     world = PathStar(arms=10, nodes=4).build(0)
     table = np.zeros((len(world.vocabulary),) * 2)
     pairs = world.facts.matrix(world.facts.with_role("edge"))
     root = np.bincount(pairs[0][:, 0]).argmax()
     inner = pairs[0][:, 0] != root
     table[pairs[0][inner, 0], pairs[1][inner, 0]] = table[root] = 1.0
-    table[root, pairs[1][~inner, 0]] = 0.0  # of the root every other node is said
+    table[root, pairs[1][~inner, 0]] = 0.0  # every other node is an answer of the root
     found = stepwise(
         answering(world, table), world, roles=["edge", "reverse_edge"], apart=True
     )
@@ -151,7 +151,7 @@ def test_the_root_is_told_apart_among_both_directions() -> None:
 
 
 def test_every_place_of_an_answer_is_judged_given_those_before() -> None:
-    """A chain that knows the edges away from the root: all but the first two tokens are right."""
+    """For a model of the edges away from the root, all but the first two tokens are right."""
     world = star(0)
     size = len(world.vocabulary)
     lines = world.queries.matrix(np.arange(10))[1]
@@ -181,9 +181,9 @@ def test_recall_counts_as_many_places_as_the_prompt_has_answers() -> None:
     model = answering(world, table)
     alone = stepwise(model, world, roles=("edge",)).to_dicts()[0]
     assert alone["accuracy"] == pytest.approx(1 / 3)  # 0 → 1
-    assert alone["recall"] == pytest.approx(1 / 3)  # 3 stands before 2
+    assert alone["recall"] == pytest.approx(1 / 3)  # node 3 precedes node 2
     both = stepwise(model, world).filter(role="edge").to_dicts()[0]
-    assert both["recall"] == pytest.approx(2 / 3)  # now 0 has three answers
+    assert both["recall"] == pytest.approx(2 / 3)  # node 0 now has three answers
 
 
 def test_ranks_keep_the_order_that_was_asked_for(
@@ -193,7 +193,9 @@ def test_ranks_keep_the_order_that_was_asked_for(
     model = GPTConfig(layers=1, width=8, context=8).build(vocabulary=161, seeds=[0, 1])
     whole = answer_ranks(model, worlds, "facts")
     chosen = np.array([7, 3, 21, 0])
-    monkeypatch.setattr(scoring, "MAX_LOGITS", 3 * 2 * NODES * 161)  # three at a time
+    monkeypatch.setattr(
+        scoring, "MAX_LOGITS", 3 * 2 * NODES * 161
+    )  # three rows per call
     some = answer_ranks(model, worlds, "facts", chosen)
     assert torch.equal(some, whole[:, torch.from_numpy(chosen)])
     logits = answer_logits(model, worlds, "facts", chosen)

@@ -1,4 +1,4 @@
-"""What a probe says that it holds is what it holds, and it grows no faster than its world."""
+"""A probe's stated memory and operations are correct and grow no faster than its world."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from inweights.support.limits import at_most
 from inweights.worlds import Analogy, Graph, PathStar, TwoHop, World
 from inweights.worlds.labels import Labels
 
-#: Tables of all pairs or cells are refused by their exact size, `by_loops` by what it
-#: calls.
+#: Tables of all pairs or cells are rejected by their exact size, and `by_loops` by the
+#: probe that it calls.
 TABLES = {"templates", "cosines", "by_loops"}
-#: All logits are made at once, which is said before.
+#: These compute all logits at once, as they state beforehand.
 WHOLE = {"after_edits", "edits", "realignment", "steer"}
 ALL = {**PROBES, "label_cosines": label_cosines}
-#: Probes with a null distribution; probes that solve a program: slow, and quadratic.
+#: Probes with a null distribution, and probes that solve a program, which are slow and
+#: quadratic.
 DRAWN = {
     "hop_correlation",
     "named_geometry",
@@ -41,7 +42,7 @@ DRAWN = {
     "geometric_margin",
 }
 SOLVED = {"direction", "nuclear_norm"}
-#: Those of the fast tier.
+#: Probes of the fast tier.
 FAST = {
     "alignment",
     "attention",
@@ -55,7 +56,7 @@ FAST = {
 def small_and_model(
     name: str, n: int, replicas: int = 1, width: int = 16
 ) -> tuple[Model, World]:
-    """A world of about ``n`` entities or nodes that a probe can look at, and a model of it."""
+    """Return a world of about ``n`` entities or nodes for a probe, and a model of it."""
     gpt: Any = iw.GPTConfig(layers=1, width=width, context=8)
     world: Any
     if name in GRAPHS:
@@ -84,7 +85,7 @@ def small_and_model(
 
 
 def metered(name: str, *given: Any) -> tuple[Meter, float]:
-    """What one call takes, and what was said before."""
+    """Return what one call used, and what the probe stated beforehand."""
     model, world = small_and_model(name, *given)
     with Meter() as meter:
         ALL[name](model, world)
@@ -117,7 +118,7 @@ def test_every_probe_says_what_it_holds() -> None:
 
 
 def test_what_is_said_is_of_as_many_statements_as_are_looked_at_by_default() -> None:
-    """But for `edits`, whose option says how many facts are edited, while all are looked at."""
+    """Except for `edits`, whose option is the number of edited facts, while all are evaluated."""
     limits = {}
     for name in set(ALL) - TABLES - {"edits"}:
         probe = getattr(ALL[name], "func", ALL[name])
@@ -133,9 +134,11 @@ def test_what_is_said_is_of_as_many_statements_as_are_looked_at_by_default() -> 
 def test_what_is_held_was_said_within_a_factor_of_two(
     name: str, request, monkeypatch
 ) -> None:
-    if name == "named_geometry":  # draws one after another: more of them hold no more
+    if (
+        name == "named_geometry"
+    ):  # draws are computed one after another, so more draws need no more memory
         monkeypatch.setitem(ALL, name, partial(ALL[name], draws=2))
-    metered(name, 24)  # what is imported at the first call counts nowhere
+    metered(name, 24)  # imports of the first call are not counted
     for given in ((64, 3, 16), (120, 1, 32), (160, 1, 16)):
         meter, said = metered(name, *given)
         assert 0.5 < said / meter.peak < 2, (given, said, meter.peak)
@@ -149,7 +152,7 @@ def test_what_is_held_was_said_within_a_factor_of_two(
     "name", mostly_slow(sorted(set(ALL) - TABLES - SOLVED - WHOLE), FAST.__contains__)
 )
 def test_bytes_and_operations_grow_as_the_world(name: str, monkeypatch) -> None:
-    """From ``n`` to ``4 n``; with the numbers of all logits or cosines where these are asked."""
+    """From ``n`` to ``4 n``, costs grow like the world or, if all logits are needed, like those."""
     for module in (hop_module, pair_module, spectrum, named, edge_margins, needs):
         monkeypatch.setattr(module, "EXACT", 100)
     monkeypatch.setattr(pair_module, "PAIRS", 5000)
@@ -162,9 +165,9 @@ def test_bytes_and_operations_grow_as_the_world(name: str, monkeypatch) -> None:
         few = {"most": 64}
     monkeypatch.setitem(ALL, name, partial(ALL[name], **few))
     metered(name, 24)
-    n = 104 if name in GRAPHS else 52  # graphs have more than EXACT nodes
+    n = 104 if name in GRAPHS else 52  # these graphs have more than EXACT nodes
     (small, _), (large, _) = metered(name, n), metered(name, 4 * n)
-    # Python's dictionaries and lists take up to twice the room of what is in them.
+    # Python's dictionaries and lists take up to twice the memory of their contents.
     assert large.peak <= 4.5 * small.peak, (large.peak, small.peak)
     model, world = small_and_model(name, 4 * n)
     pairs = max(len(world.facts), len(world.queries)) * len(model.candidates)

@@ -1,4 +1,4 @@
-"""Probes of the theory's optimum, and of how close training comes to it."""
+"""Probes of the theoretical optimum, and of the distance of trained models from it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_any_probe_sees_the_optimum(probe) -> None:
 
 
 def scaled(*factors: float) -> EmbMLP:
-    """Replicas whose templates are the optimum's, times a factor."""
+    """Return replicas whose templates are those of the optimum, times a factor."""
     one = to_model(solve(WORLD, gap=1e-4))
     width = one.config.width
     model = EmbMLPConfig(width=width).build(
@@ -65,7 +65,7 @@ def test_direction_ignores_the_scale_and_sees_the_sign() -> None:
     assert table["query_margin"].to_list()[:2] == pytest.approx(
         table["expected"].to_list()[:2], abs=1e-4
     )
-    assert np.isnan(table["excess"][2])  # it knows no fact
+    assert np.isnan(table["excess"][2])  # it has memorised no fact
 
 
 def test_the_norm_is_that_at_a_least_margin_of_1() -> None:
@@ -83,7 +83,7 @@ def test_the_norm_is_that_at_a_least_margin_of_1() -> None:
 
 @pytest.mark.parametrize(("layers", "readout"), [(1, False), (3, True)])
 def test_templates_of_a_linear_network_add_up(layers: int, readout: bool) -> None:
-    """Its logits are sums of its tokens' rows, so that its norms are those of its templates."""
+    """The logits are sums of the tokens' rows, so the norms are those of the templates."""
     config = DeepLinearConfig(width=20, layers=layers, readout=readout)
     model = config.build(
         vocabulary=len(WORLD.vocabulary),
@@ -107,7 +107,7 @@ def test_templates_of_a_linear_network_add_up(layers: int, readout: bool) -> Non
 
 @pytest.mark.slow
 def test_training_turns_towards_the_optimum() -> None:
-    """The limit of training is the theory's: identity decides about the sign of the margins."""
+    """Training approaches the optimum, so identities determine the margins' signs."""
     optimizer = Optimizer(kind="sgd", rate=1.0, weight_decay=0.0)
     for identity, sign in ((True, 1), (False, -1)):
         world = TwoHop(n=5, identity=identity).build(seed=0)

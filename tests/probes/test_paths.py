@@ -1,4 +1,4 @@
-"""Reading paths: exact is the same as decoding token by token; leaves and first nodes."""
+"""Reading paths: exact matches equal token-by-token decoding; leaves and first nodes."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def test_exact_is_what_greedy_decoding_gets_right(trained) -> None:
             found = table.filter(part=part, replica=replica)["exact"].unique().item()
             assert found == pytest.approx(right)
     exact = table.filter(part="facts")["exact"]
-    assert exact.to_numpy().min() > 0  # so that there is something to tell
+    assert exact.to_numpy().min() > 0  # so that the results are not trivial
 
 
 def test_each_replica_has_the_chance_of_its_own_world() -> None:
-    """Two worlds of one shape; in the second all answers of a path are one."""
+    """Two worlds of the same shape; in the second, all answers of a path are equal."""
     words = Vocabulary({"node": [f"n{i}" for i in range(6)]})
     worlds = [
         World(
@@ -80,7 +80,7 @@ def test_cosines_of_leaves_and_first_nodes(trained) -> None:
 
 @pytest.mark.parametrize("probe", OF_PATHS, ids=lambda p: p.__name__)
 def test_contract(probe) -> None:
-    """A row for every replica; a replica says alone what it says among others, of its own world."""
+    """Every replica has rows about its own world, which are the same alone and in a group."""
     config = GPTConfig(layers=1, width=16, context=8)
     model, alone = (
         config.build(vocabulary=len(WORLDS[0].vocabulary), seeds=seeds)

@@ -1,4 +1,4 @@
-"""The table of predicted similarities: by hand, and each setting passed on to where it belongs."""
+"""Predicted similarities, compared with hand calculations for every setting."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ JOINT = {"category": 2.0, "similarity": 2.0, "attribution": 1.0}
 
 
 def by_hand(n: int, told: dict[str, float], start: float) -> float:
-    """Cosine of ``a1`` and ``b1`` of an analogy of ``2n`` labels, ``c`` and ``d``.
+    """Return the cosine of ``a1`` and ``b1`` in an analogy of ``2n`` labels, ``c`` and ``d``.
 
-    ``a`` is told of ``c`` and of ``d``, ``b`` of ``c``; each adds its weight at the
-    label less its mean over all labels, halved as two tokens share it.
+    ``a`` is trained on ``c`` and ``d``, and ``b`` on ``c``. Each fact adds its weight at the
+    label, minus the mean over all labels, halved because two tokens share it.
     """
     total = n * sum(told.values())
 
@@ -49,7 +49,7 @@ def test_the_cosine_of_the_facts_by_hand() -> None:
 
 @pytest.mark.parametrize("rho", [1.0, 3.0])
 def test_the_closed_form_by_hand(rho: float) -> None:
-    """``S² / √((S² (1 + 1/ρ²) + ν²)(S² + ν²))``, ``ν² = m / (η κ0 T1 / 2n)²``; not the facts'."""
+    """``S² / √((S² (1 + 1/ρ²) + ν²)(S² + ν²))`` with ``ν² = m / (η κ0 T1 / 2n)²``."""
     n, share = 6, rho / (2 * rho + 1)
     start = 4 / (0.3 * 50 * 7 / (2 * n)) ** 2
     table = foretold(
@@ -86,7 +86,7 @@ def test_the_defaults_are_those_of_the_paper() -> None:
 
 
 def test_by_pair_names_the_pairs_of_that_seed() -> None:
-    """Half of the bridges have an identity, and only they are like their subjects."""
+    """Half of the bridges have an identity, and only they are similar to their subjects."""
     config = AnalogicalTwoHop(n=6, identity=0.5, maps="permutation")
     roles = {"first_hop": 1.0, "identity": 1.0, "second_hop": 1.0}
     seen = []

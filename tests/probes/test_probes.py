@@ -1,4 +1,4 @@
-"""Every probe against a model whose answers are known, and the contract that all share."""
+"""Every probe on a model with known results, and the contract of all probes."""
 
 from __future__ import annotations
 
@@ -43,22 +43,21 @@ from inweights.worlds import TwoHop, World
 N = 5
 WORLD = TwoHop(n=N, complexity=1).build(seed=0)
 
-#: Probes of (model, worlds); the others work on tables or points.
+#: Probes that take a model and worlds; the others take tables or points.
 OF_MODELS = (accuracy, alignment, bridge_projection, margins, shared_memory, templates)
 OF_TABLES = (align_frames, project, winners, probes.bridge_pairs)
 
 
-#: Looked at in ``tests/recipes/test_derive_local_or_global.py``.
+#: Tested in ``tests/recipes/test_derive_local_or_global.py``.
 OF_KNOWN_GEOMETRY = (probes.known_geometries, probes.skew)
-#: Looked at in ``test_optimum.py``.
+#: Tested in ``test_optimum.py``.
 OF_OPTIMA = (direction, nuclear_norm)
 
 
 def rote(world: World, replicas: int = 2) -> EmbMLP:
-    """An Emb-MLP with one dimension a token, whose templates are written by hand.
+    """Return an Emb-MLP with one dimension per token and given templates.
 
-    Replica 0 has the second diagonal (a subject points at its object), the others have
-    not.
+    Only replica 0 has the second diagonal, which maps a subject to its object.
     """
     model = EmbMLPConfig(width=len(world.vocabulary)).build(
         vocabulary=len(world.vocabulary),
@@ -99,8 +98,7 @@ def test_every_public_probe_is_tested_here() -> None:
     )
     tested = (*tested, *OF_ARRANGEMENTS, *OF_FILMS, *OF_THE_INSIDE, patch, cka)
     tested = (*tested, *OF_INTERCHANGES, *OF_EMBEDDINGS, *OF_KNOWN_GEOMETRY)
-    # Probes of loops, of edits and of steering take options of their own, and have a
-    # file each.
+    # Probes of loops, edits and steering need further options and have files of their own.
     elsewhere = {"after_edits", "by_loops", "edits", "realignment", "steer", "steered"}
     elsewhere |= {"activations", "write_activations"}
     elsewhere |= {"attribution_patching", "logit_attribution"}
@@ -109,7 +107,7 @@ def test_every_public_probe_is_tested_here() -> None:
 
 @pytest.mark.parametrize("probe", OF_MODELS, ids=lambda p: p.__name__)
 def test_contract(probe) -> None:
-    """A table with a row for every replica; what a replica says does not depend on the others."""
+    """A table has rows for every replica, which do not depend on other replicas."""
     config = GPTConfig(layers=2, width=16)
     model = config.build(vocabulary=len(WORLD.vocabulary), seeds=[3, 4, 5])
     alone = config.build(vocabulary=len(WORLD.vocabulary), seeds=[4])
@@ -158,8 +156,8 @@ def test_accuracy_tells_the_two_argmaxes_apart() -> None:
         pl.col("part") == "facts", pl.col("replica") == 0
     )
     assert set(facts["role"]) == {"first_hop", "second_hop", "identity"}
-    # Without r2's pull the bridge wins over all outputs, yet among objects the right
-    # one is first.
+    # Without the contribution of r2 the bridge exceeds all outputs, but the right object is
+    # first among objects.
     with torch.no_grad():
         model.projection.weight[0, WORLD.vocabulary["second_relation"][0]] = 0.0
     queries = accuracy(model, WORLD).filter(
@@ -240,7 +238,9 @@ def test_templates_mark_the_right_answer() -> None:
 
 def test_alignment_of_equal_states_is_one() -> None:
     model = rote(WORLD)
-    with torch.no_grad():  # bridges get the vectors of their subjects, r1 adds nothing
+    with (
+        torch.no_grad()
+    ):  # bridges have the vectors of their subjects, and r1 contributes nothing
         weight = model.tokens.weight
         weight[:, WORLD.vocabulary["bridge"]] = weight[:, WORLD.vocabulary["subject"]]
         weight[:, WORLD.vocabulary["first_relation"]] = 0.0

@@ -1,4 +1,4 @@
-"""Realignment on a machine whose bridge is decodable and turned away from its embedding."""
+"""Realignment on a model whose bridge is decodable but rotated from its embedding."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ WORLD = TwoHop(n=12).build()
 
 
 class Turned(Model):
-    """After ``(e1, r1)`` it holds the bridge's vector, turned; what follows reads it unturned.
+    """A model whose state after ``(e1, r1)`` is the bridge's rotated vector.
 
-    The lens reads the turned vector, so that every bridge is decodable where it is of
-    no use.
+    Later layers expect the vector without rotation. The lens reads the rotated vector, so
+    every bridge is decodable where later layers cannot use it.
     """
 
     def __init__(self, world: World, vectors: Tensor, turn: Tensor) -> None:
@@ -91,13 +91,13 @@ def test_what_is_decodable_and_misaligned_is_cured_without_training() -> None:
     assert abs(rows["none"]["cosine"]) < 0.5
     assert rows["none"]["accuracy"] < 0.2
     assert rows["decoded"]["accuracy"] == rows["true"]["accuracy"] == 1.0
-    # One-hot vectors have nothing in common: a map cannot know those that it was not
-    # fitted on.
+    # One-hot vectors are orthogonal, so a map cannot predict those on which it was not
+    # fitted.
     assert rows["ridge"]["accuracy"] < 0.2
 
 
 def test_the_map_is_the_ridge_regression_of_scikit_learn() -> None:
-    from sklearn.linear_model import Ridge  # a second to import
+    from sklearn.linear_model import Ridge  # its import takes a second
 
     draw = np.random.default_rng(0)
     inputs, targets = draw.normal(1.0, 1.0, (20, 4)), draw.normal(size=(20, 4))

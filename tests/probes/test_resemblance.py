@@ -1,4 +1,4 @@
-"""Feature resemblance against states whose answers are known, and the contract of a probe."""
+"""Feature resemblance on states with known results, and the contract of probes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from inweights.models import DeepLinearConfig, GPTConfig, OneLayer, OneLayerConf
 from inweights.probes.resemblance import entity_pairs, resemblance
 from inweights.worlds import Altered, AnalogicalTwoHop, Analogy, TwoHop, World
 
-#: Probes of analogies; :func:`entity_pairs` is one of their worlds alone.
+#: Probes of analogies; :func:`entity_pairs` takes only a world.
 OF_ANALOGIES = (entity_pairs, resemblance)
 SIZE: dict[str, Any] = {"width": 32, "hidden": 2}
 
 
 def with_values(world: World, vectors: torch.Tensor) -> OneLayer:
-    """A one-layer model whose ``W_V e`` is written down, ``[R, V, d]``."""
+    """Return a one-layer model with given ``W_V e``, ``[R, V, d]``."""
     model = OneLayerConfig(**SIZE).build(
         vocabulary=len(world.vocabulary), seeds=range(len(vectors))
     )
@@ -34,7 +34,7 @@ def with_values(world: World, vectors: torch.Tensor) -> OneLayer:
 @pytest.mark.parametrize("prompt", ["entity", "premise", "query"])
 @pytest.mark.parametrize("by_pair", [False, True])
 def test_contract(prompt: Any, by_pair: bool) -> None:
-    """Rows for every replica; what a replica says does not depend on the others."""
+    """A table has rows for every replica, which do not depend on other replicas."""
     worlds = [
         Analogy(n=6, categories=3, maps="permutation").build(seed) for seed in (1, 2)
     ]
@@ -67,7 +67,7 @@ def test_values_at_known_angles() -> None:
     vectors = torch.zeros(2, len(words), 4)
     for i, (a, b) in enumerate(zip(words["source"], words["target"], strict=True)):
         vectors[:, a, i] = 2.0
-        vectors[0, b, i] = 5.0  # replica 0: a pair is one direction
+        vectors[0, b, i] = 5.0  # replica 0: the vectors of a pair are parallel
         vectors[1, b, i], vectors[1, b, 3] = 3.0, 4.0  # replica 1: cosine .6
     table = resemblance(with_values(world, vectors), world)
     assert table["cosine"].to_list() == pytest.approx([1.0, 0.6])
@@ -107,7 +107,7 @@ def test_pairs_are_known_without_attributions() -> None:
 
 @torch.no_grad()
 def test_states_of_the_prompts_that_are_named() -> None:
-    """By hand: both entities under the same relation, each at its last token."""
+    """Compared by hand: both entities with the same relation, each at its last token."""
     world = AnalogicalTwoHop(n=3, maps="permutation").build(seed=1)
     words = world.vocabulary
     model = GPTConfig(layers=2, width=16).build(vocabulary=len(words), seeds=[0])

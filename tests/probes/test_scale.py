@@ -1,4 +1,4 @@
-"""Probes of large worlds: in blocks, from sampled pairs, refused before memory is full."""
+"""Probes of large worlds work in blocks and on samples, and reject excessive memory."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ template_module = sys.modules[templates.__module__]
 
 
 def largest(model: Model) -> list[int]:
-    """Record how many logits the model makes at once."""
+    """Record how many logits the model computes at once."""
     seen: list[int] = []
     model.register_forward_hook(lambda _, __, logits: seen.append(logits.numel()))
     return seen
@@ -71,7 +71,7 @@ def test_logits_are_made_in_blocks(
     assert max(seen) <= model.replicas * most
     numbers = [name for name, kind in whole.schema.items() if kind.is_float()]
     assert whole.drop(numbers).equals(in_blocks.drop(numbers))
-    # A block of another size may be summed in another order, over 8 terms.
+    # Blocks of a different size may be summed in a different order, over 8 terms.
     np.testing.assert_allclose(whole[numbers], in_blocks[numbers], rtol=1e-5, atol=1e-6)
 
 
@@ -131,7 +131,7 @@ def test_ranks_are_scipys() -> None:
 
 
 def smooth(noise: float) -> Model:
-    """An embedding that is a map of the grid, and noise."""
+    """Return an embedding that is a map of the grid plus noise."""
     words, side = GRID.vocabulary, 24
     model = Node2VecConfig(width=16).build(vocabulary=len(words), seeds=[0])
     hops = hop_distances(adjacency(GRID))
@@ -161,7 +161,7 @@ def test_sampled_pairs_say_what_all_pairs_say(noise: float, monkeypatch) -> None
         error = sampled["error"].item()
         errors.append((sampled["spearman"].item() - exact["spearman"].item()) / error)
         assert 0 < error < 0.03
-    # Eight deviations in units of their errors, which come from ten groups each.
+    # Eight deviations in units of their errors, each estimated from ten groups.
     assert np.abs(errors).max() < 6
     assert np.square(errors).mean() < 4
 
@@ -180,7 +180,7 @@ def test_counted_cosines_are_sorted_ones_but_for_a_millionth(monkeypatch) -> Non
 def test_cosines_are_counted_in_steps_from_the_smallest_to_the_largest(
     monkeypatch,
 ) -> None:
-    """Numbers on a line have cosines of -1 and 1 alone: the first step and the last."""
+    """Numbers on a line have only the cosines -1 and 1, in the first and the last bin."""
     monkeypatch.setattr(hop_module, "_SORTED", 0)
     groups: list[np.ndarray] = []
 
@@ -263,7 +263,7 @@ def test_a_large_graph_is_drawn_as_some_of_its_nodes() -> None:
     assert len(picture["cosines"]) == 250 * 249 // 2
     exact = hop_correlation(smooth(0.3), GRID, draws=2)["spearman"].item()
     assert picture["spearman"] == pytest.approx(exact, abs=1e-6)
-    # Energies are those of sixteen random sums of columns, and near those of all
+    # Energies are those of sixteen random sums of columns, which are close to those of all
     # columns.
     vectors = np.array(taken["vectors"][0], dtype=np.float64).reshape(576, -1)
     sums = Streams(0).numpy(EVALUATION, "sketch").normal(size=(vectors.shape[1], 16))

@@ -1,4 +1,4 @@
-"""What probes declare holds for their tables."""
+"""The tables of probes agree with their declarations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ GRAPHS = (
     "spectral_energy",
     "zigzag",
 )
-#: Model and world of the other probes, where they are not two hops and a GPT.
+#: Model and world of probes for which these are not a GPT and two hops.
 OTHERS: dict[str, tuple[Any, Any]] = {
     **dict.fromkeys(GRAPHS, (TinyNNConfig(width=8), RING)),
     **dict.fromkeys(("arm_cosines", "navigation", "path_accuracy"), (GPT, STAR)),
@@ -61,7 +61,7 @@ def test_descriptions_are_read_without_torch() -> None:
 
 
 def test_every_probe_that_a_study_can_name_declares_what_it_measures() -> None:
-    without_a_number = {"activations", "arrangement"}  # states, places of nodes
+    without_a_number = {"activations", "arrangement"}  # states and positions of nodes
     named = {n for n in probes.__all__ if _takes_models_and_worlds(getattr(probes, n))}
     assert named - without_a_number == set(PROBES)
 

@@ -1,4 +1,4 @@
-"""States and cosines that are computed some at a time are those of all at once."""
+"""States and cosines computed in blocks equal those computed at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inweights.probes.states import by_replica, cosine_blocks, last_states
 @pytest.mark.parametrize("worlds", [1, 2])
 @pytest.mark.parametrize(("most", "sizes"), [(1, [1] * 5), (4, [2, 2, 1]), (10, [5])])
 def test_prompts_are_read_some_at_a_time(monkeypatch, worlds, most, sizes) -> None:
-    """As many as fit into the positions, one at least; the states are those of all at once."""
+    """Blocks have as many prompts as fit, at least one, and give the same states."""
     model = EmbMLPConfig(width=8).build(vocabulary=9, seeds=[0, 1])
     prompts = [np.random.default_rng(k).integers(9, size=(5, 2)) for k in range(worlds)]
     whole = last_states(model, prompts)
@@ -38,7 +38,7 @@ def test_prompts_are_read_some_at_a_time(monkeypatch, worlds, most, sizes) -> No
     ("most", "ends"), [(0, [1, 2, 3, 4, 5]), (5, [2, 4, 5]), (50, [5])]
 )
 def test_cosines_come_in_blocks(monkeypatch, most, ends) -> None:
-    """Each row once, with all columns, whatever the groups of a replica are."""
+    """Each row occurs once, with all columns, for any groups of a replica."""
     monkeypatch.setattr(states, "MAX_LOGITS", most)
     one, two = torch.randn(2, 2, 5, 3, generator=torch.Generator().manual_seed(0))
     groups = np.array([[0, 1, 0, 1, 2], [2, 2, 2, 0, 1]])

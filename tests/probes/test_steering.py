@@ -1,4 +1,4 @@
-"""Steering changes what is asked, where it is asked, as a plain hook of PyTorch does."""
+"""Steering changes the requested states at the requested positions, like a plain hook."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def vector(width: int = 24) -> Tensor:
 
 
 def with_hook(module: GPT, change: Any, tokens: Tensor) -> Tensor:
-    """Logits of a plain module whose first block's output a plain hook changes."""
+    """Return the logits of a plain module whose first block's output a hook changes."""
     handle = module.transformer["h"][0].register_forward_hook(
         lambda *args: change(args[2])
     )
@@ -75,7 +75,7 @@ def test_a_change_is_what_a_plain_hook_does(change: str) -> None:
 
 @torch.no_grad()
 def test_hooks_see_prompts_and_positions() -> None:
-    """Of prompts of several lengths those of each; replicas with other tokens included."""
+    """A hook receives the prompts of each length, also if replicas have other tokens."""
     configs: list[Any] = [iw.GPTConfig(layers=1, width=8), iw.EmbMLPConfig(width=8)]
     models: list[iw.Model] = [
         one.build(vocabulary=TOKENS, seeds=[0, 1]) for one in configs
@@ -113,7 +113,7 @@ def test_a_state_put_in_by_name_gives_the_other_answer() -> None:
         row["change"]: row for row in table.filter(role="first_hop").rows(named=True)
     }
     assert first["none"]["accuracy"] == 1.0
-    # Of four subjects the one whose state it is.
+    # Of the four subjects, the one to which the state belongs.
     assert first["replace"]["accuracy"] == 0.25
     with torch.no_grad():
         other = (
@@ -125,7 +125,7 @@ def test_a_state_put_in_by_name_gives_the_other_answer() -> None:
     assert first["random"]["toward"] < 0.5 < first["replace"]["changed"]
     assert first["none"]["divergence"] == 0.0 < first["random"]["divergence"]
     assert first["random"]["divergence"] < first["replace"]["divergence"]
-    # Those with r1 in their prompt.
+    # The prompts that contain r1.
     assert set(table["role"]) == {
         "first_hop",
         "composition",
@@ -264,7 +264,7 @@ def gpt_with_heads() -> iw.Model:
 
 @torch.no_grad()
 def test_a_head_is_steered_as_its_columns_are() -> None:
-    """By hand: the head's numbers before the output matrix, at one token."""
+    """Compared by hand: the head's output before the output matrix, at one token."""
     model, given = gpt_with_heads(), vector(4)
 
     def by_hand(state: Tensor) -> Tensor:

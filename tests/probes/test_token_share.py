@@ -1,4 +1,4 @@
-"""What of a state says which token it is: against tables alone, and against a gradient of torch."""
+"""The share of a state that identifies the token, compared with tables and autograd."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def model_of(world: Any, config: Any, seeds: int = 2) -> Any:
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "none"])
 @pytest.mark.parametrize("tied", [True, False])
 def test_is_what_tables_and_autograd_say(positions: Any, tied: bool) -> None:
-    """The same from tables alone, and from the gradient of a head that gives equal logits."""
+    """It equals the share from the tables, and from the gradient of a uniform head."""
     world = STAR.build()
     config = GPTConfig(
         layers=1, width=16, heads=1, context=16, positions=positions, tied=tied
@@ -68,8 +68,7 @@ def test_a_model_without_positions_sees_tokens_alone() -> None:
     world = STAR.build()
     found = token_share(model_of(world, MambaConfig(layers=1, width=16)), world)
     assert found["added"].to_list() == found["ratio"].to_list() == [0.0, 0.0]
-    # Vectors are nearly orthogonal, so that only the root, asked for each arm, is in
-    # common.
+    # Vectors are nearly orthogonal, so that only the root, which every arm shares, is common.
     prompts, _ = world.facts.matrix(world.facts.with_role("edge"))
     asked = torch.bincount(torch.from_numpy(prompts[:, -1])).double() / len(prompts)
     apart = 1 - float(asked.square().sum())

@@ -1,4 +1,4 @@
-"""CVXPY's word on the same programs: a solver that shares nothing with ours."""
+"""Solve the same programs with CVXPY, which shares no code with the library's solver."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from inweights.theory import Program
 
 Array = np.ndarray[Any, Any]
 
-# Clarabel asks for 1e-8 of itself; on some processors it stalls just short of that and
-# warns. No test here tells optima apart more finely than 1e-6.
+# Clarabel's default tolerance is 1e-8. On some processors it stops slightly before and
+# warns. No test here distinguishes optima that differ by less than 1e-6.
 ACCURACY = 1e-7
 
 
@@ -23,7 +23,7 @@ def cvxpy() -> Any:
 
 
 def told(program: Program, w: Any) -> list[Any]:
-    """Margins of at least 1 on what is told, as constraints on a CVXPY variable ``w``."""
+    """Return constraints on a CVXPY variable ``w``: margins of at least 1 for all facts."""
     logits = program.counts.toarray() @ w
     constraints = []
     for m, right in enumerate(program.right):
@@ -35,7 +35,7 @@ def told(program: Program, w: Any) -> list[Any]:
 
 
 def least_norm(program: Program) -> tuple[float, Array]:
-    """Optimum of program (2), and a matrix that reaches it."""
+    """Return the optimum of program (2) and a matrix that attains it."""
     cp = cvxpy()
     w = cp.Variable(program.shape)
     return solved(cp.Problem(cp.Minimize(cp.normNuc(w)), told(program, w))), np.asarray(
@@ -44,7 +44,7 @@ def least_norm(program: Program) -> tuple[float, Array]:
 
 
 def solved(problem: Any) -> float:
-    """Optimum by Clarabel, an interior-point method."""
+    """Return the optimum that Clarabel, an interior-point method, finds."""
     asked = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), ACCURACY)
     problem.solve(solver=cvxpy().CLARABEL, **asked)
     assert problem.status == "optimal"

@@ -1,13 +1,12 @@
-"""A program that measures how well ``--seconds`` is kept.
+"""A program that measures by how much commands exceed the limit ``--seconds``.
 
-``python tests/theory/limits_kept.py [calls] [SECONDS…] [NAME…]`` gives facts of many
-shapes to the commands that take the option, or to those named, with each limit, and
-prints what they took and how many times the limit that is. Time is the processor's, for
-the commands as for the measurement, so that other work on the machine is neither's: the
-commands' clock, ``time.perf_counter``, is replaced by ``time.process_time``. With
-``calls`` it is replaced by a count of calls, which is the same on every machine. What
-comes before the forecast, reading the file, is not under the limit, and what an audit
-counts beside it is not either.
+``python tests/theory/limits_kept.py [calls] [SECONDS…] [NAME…]`` runs the commands with this
+option (or the named ones) on facts of many shapes with each limit. It prints their times,
+also as multiples of the limit. Times are processor times, so that other work on the machine
+does not count: the commands' clock ``time.perf_counter`` is replaced by
+``time.process_time``. With ``calls`` it is replaced by a count of function calls, which is
+the same on every machine. The limit does not apply to reading the file before the
+prediction, nor to the other computations of an audit.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ from pathlib import Path
 
 from tests.forks import forked
 
-#: The most that a limit is exceeded by: this many times, and so many seconds for a
-#: short one.
+#: Largest permitted time: this multiple of the limit, plus this number of seconds for
+#: short limits.
 TIMES, LEAST = 1.5, 0.5
-#: Calls and returns that are counted as a second.
+#: Number of calls and returns that correspond to a second.
 A_SECOND = 1_000_000
 
 
 def hub(count: int) -> Iterator[tuple[str, str, str]]:
-    """All pass through one entity: a chain for each pair."""
+    """Return facts that all share one entity, so that each pair of facts forms a chain."""
     for i in range(count):
         yield f"a{i}", "to", "hub"
         yield "hub", f"from{i}", f"c{i}"
 
 
 def drawn(facts: int, entities: int, relations: int) -> Iterator[tuple[str, str, str]]:
-    """Facts at random; many contradict each other."""
+    """Return random facts, many of which contradict each other."""
     rng = random.Random(facts)
     for _ in range(facts):
         head, tail = rng.randrange(entities), rng.randrange(entities)
@@ -78,8 +77,8 @@ COMMANDS = {
     "predict a graph": ("predict", "graph", "--set", "shape=cycle", "--set", "n=200"),
     "predict reversals": ("predict", "reversal", "--set", "n=300"),
 }
-#: What is called first when the time begins to run, and what returns when it no longer
-#: does; the command itself does where nothing is named.
+#: Functions whose first call starts the measured time and whose return ends it. For
+#: commands without an entry, the command itself does both.
 STARTS = {
     "inweights.theory.prediction.predict": "parts_within",
     "inweights.audit.prediction.forecast": "facts_within",
@@ -88,7 +87,7 @@ ENDS = {"inweights.audit.audit": "forecast_of"}
 
 
 def calls() -> Callable[[], float]:
-    """Return a clock that counts calls: a program takes the same time on any machine."""
+    """Return a clock that counts calls, by which a program takes equally long on any machine."""
     made = [0]
 
     def count(*_: object) -> None:
@@ -101,7 +100,7 @@ def calls() -> Callable[[], float]:
 def note(
     clock: Callable[[], float], spans: list[tuple[float, float]], place: str, name: str
 ) -> None:
-    """Have a function note when it is called and when it returns."""
+    """Make a function record when it is called and when it returns."""
     module = importlib.import_module(place)
     real = getattr(module, name)
 
@@ -118,7 +117,7 @@ def note(
 def measure(
     words: tuple[str, ...], seconds: float, told: Path, *, counted: bool
 ) -> None:
-    """Write down the time under the limit, and that of all of the command."""
+    """Record the time to which the limit applies, and the time of the whole command."""
     from inweights.cli import main
 
     began, ended = list[tuple[float, float]](), list[tuple[float, float]]()

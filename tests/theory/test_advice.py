@@ -1,4 +1,4 @@
-"""How identities are searched, where what follows from them is written down beforehand."""
+"""The search for identities to advise, on problems whose solutions are given."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inweights.theory.prediction import advice
 from inweights.theory.prediction.advice import Advice, advise_identities, bridges
 from inweights.worlds import TwoHop, World
 
-#: The question of the n-th subject has the n-th bridge, which lacks its identity.
+#: The n-th question has the n-th bridge, which has no identity.
 FOUR = TwoHop(n=4, identity=False).build()
 
 
@@ -39,7 +39,7 @@ def advised(
     lacking: Callable[[set[int]], int] = lambda _: 0,
     certified: Callable[[set[int]], bool] = lambda _: True,
 ) -> Advice:
-    """Advice where questions follow from a set of bridges (from 0) as ``follows`` says."""
+    """Return advice if ``follows`` states which questions follow from a set of bridges."""
     lacked = made.vocabulary.groups["bridge"]
 
     def forecast(more: World, _: str) -> Any:
@@ -67,7 +67,7 @@ def unstored(monkeypatch: pytest.MonkeyPatch) -> None:
 def chained(
     facts: set[tuple[str, str]], prompt: list[str], answers: set[str]
 ) -> set[str]:
-    """The definition, for facts of two tokens: put one's answer in the place of its prompt."""
+    """Return chains by definition: a fact's answer replaces the first token of a prompt."""
     found: set[str] = set()
     for one, other in permutations(range(len(prompt)), 2):
         rest = [token for i, token in enumerate(prompt) if i not in (one, other)]
@@ -86,7 +86,7 @@ def chained(
 
 @pytest.mark.parametrize("seed", range(10))
 def test_bridges_are_those_of_the_definition(seed: int) -> None:
-    """Of two, three and four facts in a row, and with several right answers to a question."""
+    """For chains of two, three and four facts, also if a question has several right answers."""
     rng = np.random.default_rng(seed)
     entities, relations = VOCABULARY.groups["entity"], VOCABULARY.groups["relation"]
     prompts = [f"{s} {r}" for s, r in product(entities, relations)]
@@ -105,14 +105,14 @@ def test_bridges_are_those_of_the_definition(seed: int) -> None:
 
 @pytest.mark.parametrize("prompt", ["a r", "a r s"])
 def test_facts_of_one_token_may_lead_in_a_circle(prompt: str) -> None:
-    """Only the first chain ends at a right answer, and the search for others ends as well."""
+    """Only the first chain ends at a right answer, and the search for others terminates."""
     facts = (("a", "b"), ("b", "a"), ("b r", "x"), ("b r s", "x"))
     for answer, found in (("x", [(0, VOCABULARY.id("b"))]), ("y", [])):
         assert bridges(world(*facts, queries=((prompt, answer),))) == found
 
 
 def test_what_no_identity_helps_stays_open() -> None:
-    """No smaller set is tried, and questions without a right answer are not counted."""
+    """No smaller sets are tried, and questions without a right answer are not counted."""
     roles = ("composition", "chain", "unstated", "composition")
     found = advised(lambda _: {3}, roles=roles)
     assert (found.identities, found.mended, found.broken) == ((), (), ())
@@ -131,7 +131,7 @@ def test_only_identities_that_help_are_advised(needed: set[int]) -> None:
 
 
 def test_questions_that_follow_no_longer_count_against_a_set() -> None:
-    """All four break the last question; what is said of all four counts it."""
+    """All four identities break the last question, and the advice on all four counts it."""
 
     def follows(told: set[int]) -> set[int]:
         return (told - {3}) | ({3} if len(told) < 4 else set())
@@ -158,7 +158,7 @@ def test_identities_that_cannot_be_stored_together_are_left_out() -> None:
 
 
 def test_nothing_is_advised_if_nothing_can_be_stored() -> None:
-    """Solved are the whole, both halves, and each of the four by itself."""
+    """The solved programs are those of the whole set, both halves and each single identity."""
     found = advised(lambda told: told, lacking=len)
     assert (found.identities, found.mended) == ((), ())
     assert found.open == (0, 1, 2, 3)
@@ -189,7 +189,7 @@ def test_a_certificate_is_not_given_up_for_a_smaller_set() -> None:
 
 
 def test_no_more_programs_are_solved_than_the_limit() -> None:
-    """Of sixteen identities that are all needed, halves, quarters and pairs are left out."""
+    """Sixteen identities are all needed, so halves, quarters and pairs are removed in turn."""
     sixteen = TwoHop(n=16, identity=False).build()
     found = advised(lambda told: told, made=sixteen, roles=16 * ("composition",))
     assert len(found.identities) == 16
@@ -213,7 +213,7 @@ def test_without_time_or_a_bridge_that_lacks_its_identity_there_is_no_advice() -
 def test_a_program_is_solved_if_as_much_time_is_left_as_one_takes(
     monkeypatch: pytest.MonkeyPatch, late: float, solutions: int
 ) -> None:
-    """A clock that begins at 100 s, and programs that take 1 s each."""
+    """The clock starts at 100 s, and each program takes 1 s."""
     clock = [100.0]
 
     def follows(told: set[int]) -> set[int]:

@@ -1,4 +1,4 @@
-"""Every set of triples gets a forecast, or the part of one that its time allows."""
+"""Every set of triples gets a prediction, or as much of it as the time limit allows."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from inweights.worlds import TwoHop, World, read_knowledge
 from inweights.worlds.knowledge.questions import KINDS
 from inweights.worlds.knowledge.triples import world_of
 
-#: Few names, so that facts meet, cross, contradict each other and lead back; one is
-#: both.
+#: Few names, so that facts share entities, contradict each other and form cycles. One
+#: name is both an entity and a relation.
 NAMES = st.sampled_from(["a", "b", "c", "d", "e", "r"])
 FACTS = st.lists(
     st.tuples(NAMES, st.sampled_from(["r", "s", "is"]), NAMES), min_size=1, max_size=24
@@ -32,7 +32,7 @@ def of(folder: Path, rows: list[tuple[str, str, str]]) -> World:
 
 
 def check(forecast: Prediction, world: World) -> None:
-    """A verdict for every query; what is kept is answered rightly, by the templates."""
+    """Check that every query has a verdict and that the retained facts are answered correctly."""
     assert forecast.queries.height == len(world.queries)
     assert forecast.queries["margin"].is_not_nan().all()
     unstated = forecast.queries["role"] == "unstated"
@@ -71,7 +71,7 @@ def test_many_facts(
 def test_advice_that_no_matrix_can_follow_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both identities of a symmetric relation exclude its facts, and one of them does not."""
+    """Both identities of a symmetric relation contradict its facts; a single one does not."""
     rows = [
         ("ann", "spouse", "bob"),
         ("bob", "spouse", "ann"),
@@ -107,7 +107,7 @@ def test_facts_that_exclude_each_other_are_named_with_the_forecast(
     forecast = predict(of(tmp_path, rows), advise=False)
     assert "(a r) → x" in forecast.why
     assert "(x t)" not in forecast.why
-    # Each as likely as its rival.
+    # Each answer has the same logit as its rival.
     assert forecast.let_go["why"].to_list() == ["answered otherwise by the program"] * 4
     assert set(forecast.let_go["statement"]) == {
         f"({s} {r}) → {o}" for s, r, o in rows[:4]
@@ -116,7 +116,7 @@ def test_facts_that_exclude_each_other_are_named_with_the_forecast(
 
 
 def test_too_many_facts_are_forecast_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each part by itself, with verdicts that a program of all facts has; none is asked twice."""
+    """Separate parts have the same verdicts as one program, and no query occurs in two parts."""
     world = TwoHop(n=50, identity=0.5).build(1)
     whole = predict(world, advise=False)
     monkeypatch.setattr("inweights.theory.prediction.parts_in_time.MAX_FACTS", 60)
@@ -140,7 +140,7 @@ def test_too_many_facts_are_forecast_in_parts(monkeypatch: pytest.MonkeyPatch) -
 def test_a_cut_part_is_not_asked_for_chains_that_it_lacks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A piece of one large component is asked all chains of its facts, and no others."""
+    """A part of a large component evaluates exactly the chains of its own facts."""
     monkeypatch.setattr("inweights.theory.prediction.parts_in_time.MAX_FACTS", 40)
     world = TwoHop(n=20, maps="sampled", first_relations=3, identity=False).build(2)
     forecast = predict(world)

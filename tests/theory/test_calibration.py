@@ -1,4 +1,4 @@
-"""Probabilities: monotone, refitted to the truth, and never far from what they print."""
+"""Probabilities are monotone, and a fit recovers known coefficients."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from inweights.theory.prediction.calibration.fitted import MODELS, Nearest, cali
 from inweights.theory.prediction.trust import meaning, propose_training, trust
 from inweights.worlds import RandomFacts, Statements, Triples, TwoHop, World
 
-#: Three live in Rome, one in Oslo, where ann was born; ``in`` has two answers for Rome.
+#: Three people live in Rome and one in Oslo, where ann was born; ``in`` has two answers
+#: for Rome.
 TOWNS = """ann,home,rome
 bob,home,rome
 dan,home,rome
@@ -41,7 +42,7 @@ oslo,near,rome
 
 @pytest.fixture
 def towns(tmp_path) -> World:
-    """The towns with the identity of Oslo, the object of ``born``, among the facts."""
+    """Return the facts about towns together with the identity of Oslo, the object of ``born``."""
     path = tmp_path / "towns.csv"
     path.write_text(TOWNS)
     return Triples(
@@ -63,12 +64,12 @@ def test_features_are_what_one_counts(towns: World) -> None:
         for name in ("identity", "reached", "rivals", "complexity", "steps")
     )
     assert set(table["margin"]) == {0.25}
-    assert set(table["identities"]) == {0.5}  # of Oslo, and of Rome not
+    assert set(table["identities"]) == {0.5}  # Oslo has an identity, Rome does not
     chains = ("bob home in", "cat home in", "bob home near in")
     assert [identity[text] for text in chains] == [0.0, 1.0, 0.5]
     assert [steps[text] for text in chains] == [2, 2, 3]
-    # 'in' has three answers, and bob two in two steps; four facts end in Rome and three
-    # in Oslo.
+    # 'in' has three answers, and two steps from bob have two; four facts end in Rome and
+    # three in Oslo.
     for feature, counts in ((rivals, [3, 3, 3]), (complexity, [2, 1, 3])):
         np.testing.assert_allclose([feature[text] for text in chains], np.log(counts))
     np.testing.assert_allclose(
@@ -78,14 +79,14 @@ def test_features_are_what_one_counts(towns: World) -> None:
         found[text]["common"]
         for text in ("bob home in", "cat home in", "bob home near")
     ]
-    # Italy and europe; norway; oslo.
+    # The answers are Italy and Europe, Norway, and Oslo.
     np.testing.assert_allclose(common, [2 / 3, 1 / 3, 1 / 2])
     right = [np.exp(found[text]["right"]) for text in ("bob home in", "cat home in")]
     np.testing.assert_allclose(right, [2, 1])
 
 
 def ends_of(prompt: str) -> set[str]:
-    """What a chain of the facts leads to."""
+    """Return the entities at which chains of the facts end."""
     start, *steps = prompt.split()
     facts = [line.split(",") for line in TOWNS.split()]
     here = {start}
@@ -102,13 +103,13 @@ def test_right_and_density_are_what_a_guess_gains(towns: World) -> None:
     queries, words = towns.queries, towns.vocabulary
     texts = [words.text(queries.prompt(q)) for q in range(len(queries))]
     roles = [queries.role_names[role] for role in queries.roles]
-    # One query is one prompt.
+    # Each prompt is one query.
     assert len(set(zip(texts, roles, strict=True))) == len(texts)
     ends = [ends_of(text) for text in texts]
     rows = pl.DataFrame({"query": range(len(texts)), "role": roles, "margin": 0.25})
     table = query_features(towns, rows)
     facts = [line.split(",") for line in TOWNS.split()]
-    # The identity of Oslo answers with Oslo.
+    # The answer of Oslo's identity is Oslo.
     among = len({thing for _, _, thing in facts})
     for row, text, own in zip(table.iter_rows(named=True), texts, ends, strict=True):
         query = row["query"]
@@ -121,7 +122,7 @@ def test_right_and_density_are_what_a_guess_gains(towns: World) -> None:
 
 
 def test_features_of_a_query_that_no_fact_supports(towns: World) -> None:
-    """A share of nothing is 0, and so is the logarithm of a number that is 0 at least."""
+    """A share of no items is 0, and the logarithm of a count of 0 is replaced by 0."""
     bare = replace(towns, facts=Statements.build({}))
     table = query_features(
         bare, pl.DataFrame({"query": [0], "role": "chain", "margin": 0.0})
@@ -207,7 +208,7 @@ def test_only_queries_that_chain_facts_have_a_probability() -> None:
 
 
 def test_a_fit_finds_what_decides() -> None:
-    """Replicas that answer where the bridge has an identity, whatever else there is."""
+    """The replicas answer exactly the queries whose bridge has an identity."""
     rng = np.random.default_rng(0)
     rows = []
     for family in ("a", "b", "c"):
@@ -255,7 +256,7 @@ def test_claims_are_about_a_fit_that_no_refit_moves() -> None:
     pilot = calibration("pilot")
     assert (pilot.worlds, pilot.replicas) == (64, 8)
     known = calibration()
-    # Those that joined it since then speak of several right answers.
+    # Families that were added later have several right answers.
     others = known.families.keys() - pilot.families.keys()
     assert others == {
         n for n, family in known.families.items() if family.properties.get("right")
@@ -289,7 +290,7 @@ def test_of_a_file_like_no_family_nothing_is_called_likely_and_training_is_propo
 
 
 def test_where_the_nearest_family_was_far_off_nothing_is_called_likely() -> None:
-    """Of typed worlds .67 was measured where .46 was said: more than likely and unlikely differ."""
+    """For typed worlds 0.67 was measured and 0.46 predicted, so no answer is called likely."""
     vague = {
         name for name, one in calibration().families.items() if one.error["GPT"] > 1 / 3
     }
@@ -307,7 +308,7 @@ def test_where_the_nearest_family_was_far_off_nothing_is_called_likely() -> None
 
 
 def test_chains_of_three_with_several_answers_are_not_called_likely(tmp_path) -> None:
-    """No family of trained worlds has them, also where a family is near for all else."""
+    """No family of trained worlds has such chains, even if it is similar otherwise."""
     path = tmp_path / "towns.csv"
     path.write_text(TOWNS + "oslo,near,bergen\n")
     world = Triples(path=str(path), questions="composition,chain").build()

@@ -1,4 +1,4 @@
-"""The closed form of the optimum and every step of its proof, by numbers and by symbols."""
+"""The closed form of the optimum and every step of its proof, numerically and symbolically."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BOTH = pytest.mark.parametrize("identity", [True, False])
 @BOTH
 @pytest.mark.parametrize("n", [2, 3, 5, 12])
 def test_the_proof_on_whole_matrices(n: int, identity: bool) -> None:
-    """Feasible, multipliers feasible and positive, no gap, all of theirs tight, one optimum."""
+    """Matrix and multipliers are feasible, the gap is 0, and the optimum is unique."""
     found = dict(certificate(n, identity).rows())
     assert found["feasible"] >= -1e-12
     assert found["operator norm"] <= 1e-12
@@ -59,7 +59,7 @@ def test_the_proof_notices_a_wrong_multiplier_and_a_wrong_optimum(
 
 @BOTH
 def test_prompts_are_those_of_the_world(identity: bool) -> None:
-    """Up to the order of prompts: the program that is solved in closed form is program (2)."""
+    """The program solved in closed form is program (2), up to the order of the prompts."""
     n = 4
     world, known = (
         TwoHop(n=n, identity=identity).build(),
@@ -87,7 +87,7 @@ def test_prompts_are_those_of_the_world(identity: bool) -> None:
 @BOTH
 @given(n=st.integers(2, 10**12))
 def test_the_proof_holds_at_any_size(identity: bool, n: int) -> None:
-    """On the two blocks, whatever the size; all inequalities of the proof, too."""
+    """All inequalities of the proof hold on the two blocks, at every size."""
     known = closed_form(n, identity=identity)
     assert known.operator_norm == pytest.approx(1, abs=1e-12)
     assert known.gap == pytest.approx(0, abs=1e-12)
@@ -118,7 +118,7 @@ def test_one_is_too_few() -> None:
         closed_form(1)
 
 
-# --- by symbols
+# --- symbolically
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_without_identity_by_symbols() -> None:
     assert sp.simplify(size.subs(t, -s).subs(at) - 2 * s**2) == 0
     value = 2 * ((n - 1) * (1 - k) + n * k)
     assert sp.simplify(value.subs(at) - (2 * (n - 1) + 1 / sp.sqrt(n + 1))) == 0
-    # The only candidate P keeps 1ᵀx = 0 and divides the difference of the means by
+    # The only candidate P preserves 1ᵀx = 0 and divides the difference of the means by
     # √(n+1).
     own = 1 + k * n - (1 - k) + k * (n + 1)  # first row of X XᵀU on (s, -s), over s
     assert sp.simplify(own.subs(at) - sp.sqrt(n + 1)) == 0
@@ -160,7 +160,7 @@ def test_with_identity_by_symbols() -> None:
     assert sp.simplify(block * right - left) == sp.zeros(2, 1)
     assert sp.simplify(block.T * left - right) == sp.zeros(2, 1)
     assert sp.simplify(block.det() - (q1 + eta)) == 0
-    # The multipliers are those of the block: n p1 + q1 = α, n p2 + q2 - q3 = α, q3 - q2
+    # The multipliers of the block satisfy n p1 + q1 = α, n p2 + q2 - q3 = α and q3 - q2
     # = -δ.
     p1, p2 = (1 - b * (b - 1) * eta) / n, (1 + (b - 1) * eta) / n
     assert sp.simplify(n * p1 + q1 - alpha) == 0

@@ -1,4 +1,4 @@
-"""How reversals and counter-examples are searched, where their effects are written down."""
+"""The search for reversals and counter-examples, on problems whose solutions are given."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def searched(
     lost: int = 0,
     unstored: dict[int, int] | None = None,
 ) -> tuple[tuple[Remedy, ...], list[int]]:
-    """The remedies, and the numbers of statements with which a program was solved."""
+    """Return the remedies, and the numbers of added statements of each solved program."""
     numbers: list[int] = []
 
     def forecast(_: World, what: str) -> Any:
@@ -46,7 +46,7 @@ def searched(
 
 
 def asserted(**queries: tuple[str, float]) -> pl.DataFrame:
-    """Of questions ``q0`` and so on, what is asserted by which margin."""
+    """Return a prediction with the given assertions and margins for ``q0``, ``q1``, …."""
     rows = [(int(name[1:]), said, margin) for name, (said, margin) in queries.items()]
     table = pl.DataFrame(rows, ["query", "predicted", "margin"], orient="row")
     return table.with_columns(role=pl.lit("unstated"), verdict=pl.lit("asserted"))
@@ -76,13 +76,13 @@ FIVE = asserted(
 def test_as_few_are_denied_as_turn_half_of_the_others(
     still: dict[int, int], denied: int, flipped: int
 ) -> None:
-    """Of five; but no more than half of them are denied in vain."""
+    """Of five assertions, at most half are contradicted without success."""
     after = {}
     for number, count in still.items():
         rest = [1, 2, 4, 5, 8][number:]
         gone = pl.col("query").is_in(rest[count:])
         after[number] = FIVE.with_columns(
-            # What turns is answered otherwise, or no longer asserted.
+            # A changed question has a different answer or is no longer asserted.
             predicted=pl.when(gone & (pl.col("query") > 4))
             .then(pl.lit("c1"))
             .otherwise("predicted"),
@@ -99,7 +99,7 @@ def test_as_few_are_denied_as_turn_half_of_the_others(
 
 
 def test_the_most_frequent_assertion_is_denied_or_that_with_the_larger_margin() -> None:
-    """Of equal ones the first."""
+    """Among equal assertions, the first one is contradicted."""
     for margins, said in (
         ((0.5, 0.4), "c1"),
         ((0.4, 0.5), "c2"),
@@ -112,7 +112,7 @@ def test_the_most_frequent_assertion_is_denied_or_that_with_the_larger_margin() 
         )
         (remedy,), _ = searched(GROUPS, now, {1: now.clear()})
         assert f"is {said}, which" in remedy.against
-    # Half of four are denied, if in vain.
+    # Half of four assertions are contradicted, even without success.
     four = asserted(**{f"q{q}": ("c2", 0.5) for q in (1, 2, 4, 5)})
     (remedy,), numbers = searched(GROUPS, four, {1: four, 2: four})
     assert (numbers, remedy.flipped, remedy.of) == ([1, 2], 0, 2)
@@ -121,7 +121,7 @@ def test_the_most_frequent_assertion_is_denied_or_that_with_the_larger_margin() 
 
 
 def test_counter_examples_that_cannot_be_stored_are_no_remedy() -> None:
-    """What followed and does no longer is counted."""
+    """Questions that no longer follow are counted."""
     follows = FIVE.filter(query=0).with_columns(
         query=pl.lit(6, pl.Int64), role=pl.lit("edge"), verdict=pl.lit("follows")
     )
@@ -135,11 +135,11 @@ def test_counter_examples_that_cannot_be_stored_are_no_remedy() -> None:
 @pytest.mark.parametrize(
     ("follows", "told", "flipped", "solved"),
     [
-        # With identities alone, all; then no other number is tried.
+        # With all identities, all questions follow, so no other number is tried.
         ({0: [0, 1, 2, 3]}, 0, 4, [0]),
         ({0: [], 1: [1], 2: [2, 3]}, 2, 2, [0, 1, 2]),
         ({0: [0, 1], 1: [1, 2], 2: [2]}, 1, 2, [0, 1, 2]),
-        # Of equal shares, the smallest number; what is told itself does not count.
+        # Among equal shares, the smallest number wins; stated reversals are not counted.
         ({0: [0, 1], 1: [0, 3], 2: [0, 1, 2]}, 0, 2, [0, 1, 2]),
     ],
 )
@@ -150,7 +150,7 @@ def test_the_number_of_reversals_that_flips_the_largest_share_is_told(
     (remedy,), numbers = searched(TURNED, turned([]), after)
     assert numbers == solved
     assert (remedy.kind, remedy.flipped, remedy.of) == ("reversals", flipped, 4 - told)
-    # Both ends of four reversals lack their identities.
+    # Neither end of the four reversals has an identity.
     assert len(remedy.statements) == 8 + told
     assert sum("reverse" in one for one in remedy.statements) == told
 
@@ -159,7 +159,7 @@ def test_reversals_that_cannot_be_stored_or_that_break_others() -> None:
     after = {0: turned([0, 1, 2]), 1: turned([1]), 2: turned([2])}
     (remedy,), numbers = searched(TURNED, turned([3]), after, unstored={0: 1})
     assert numbers == [0, 1, 2]
-    # The only one of the rest, after two were told; question 3 follows no longer.
+    # One reversal remains after two were stated; question 3 no longer follows.
     assert (remedy.flipped, remedy.of, remedy.broken) == (1, 1, 1)
     assert searched(TURNED, turned([0, 1, 2]), after) == ((), [])
     two = {0: turned([2, 3]), 1: turned([1, 2, 3])}

@@ -1,4 +1,4 @@
-"""Decompositions where LAPACK's divide and conquer does not converge."""
+"""Decompositions if LAPACK's divide-and-conquer method does not converge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def fail(*arguments: Any, **options: Any) -> Any:
 
 @pytest.fixture
 def divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let NumPy's decompositions fail for every matrix, as they do for some on some processors."""
+    """Make NumPy's decompositions fail, as they do for some matrices on some processors."""
     monkeypatch.setattr(np.linalg, "eigh", fail)
     monkeypatch.setattr(np.linalg, "svd", fail)
 

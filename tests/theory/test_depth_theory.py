@@ -1,4 +1,4 @@
-"""The cosine by depth: by hand, by moments of random matrices, and by training such a network."""
+"""The cosine at each depth, compared with hand calculations, random matrices and training."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_three_layers_by_hand() -> None:
 
 
 def product(rng: np.random.Generator, width: int, factors: int) -> np.ndarray[Any, Any]:
-    """A product of square matrices from ``N(0, 1/width)``; the identity for none."""
+    """Return a product of square matrices from ``N(0, 1/width)``; for none, the identity."""
     made = np.eye(width)
     for _ in range(factors):
         made = made @ rng.normal(0, width**-0.5, (width, width))
@@ -37,7 +37,7 @@ def product(rng: np.random.Generator, width: int, factors: int) -> np.ndarray[An
 
 
 def test_moments_are_those_of_random_matrices() -> None:
-    """``s + 1`` of Fuss and Catalan: ``tr (P Pᵀ)² / d`` of a product of ``s`` square matrices."""
+    """``tr (P Pᵀ)² / d`` of a product of ``s`` matrices is the Fuss-Catalan number ``s + 1``."""
     rng = np.random.default_rng(0)
     for factors in (0, 1, 2, 3):
         p = product(rng, 300, factors)
@@ -48,7 +48,7 @@ def test_moments_are_those_of_random_matrices() -> None:
 
 @pytest.mark.parametrize("per_label", [2, 3])
 def test_random_networks_of_unfitted_labels_do_so(per_label: int) -> None:
-    """Lemma 18 on a narrow network; slopes, labels and depth as in a small figure 1."""
+    """Lemma 18 holds for a narrow network with the settings of a small Figure 1."""
     found = pl.concat(
         lemma_18(
             width=600, layers=5, labels=5, per_label=per_label, share=0.2, seed=seed
@@ -74,9 +74,9 @@ def test_a_wider_network_is_nearer() -> None:
 def trained(
     layers: int, labels: int, rate: float, steps: int, width: int
 ) -> list[float]:
-    """Same-label cosines of ``A W_L ⋯ W_1``, two inputs a label, trained layer by layer.
+    """Return same-label cosines of ``A W_L ⋯ W_1``, trained layer by layer, two inputs per label.
 
-    ``W`` and ``A`` start from ``N(0, 1/width)``; plain descent on the mean
+    ``W`` and ``A`` start from ``N(0, 1/width)``; training is gradient descent on the mean
     cross-entropy.
     """
     rng, inputs = np.random.default_rng(3), 2 * labels
@@ -104,7 +104,7 @@ def trained(
 def test_a_network_trained_layer_by_layer_comes_near(
     labels: int, rate: float, steps: int
 ) -> None:
-    """In three layers few labels are fitted yet, and the cosine is below the prediction."""
+    """After three layers few labels are fitted, and the cosine is below the prediction."""
     measured = trained(3, labels, rate, steps, width=384)
     told = depth_cosines(3, inputs=2 * labels, per_label=2, rate=rate, steps=steps)
     assert told == pytest.approx(measured, abs=0.045)
@@ -135,7 +135,7 @@ def test_it_rises_with_depth_and_follows_the_product(
     )
     assert found.shape == (layers,)
     assert ((found > 0) & (found <= 1)).all()
-    # Close to 1, where cosines differ by less than their rounding errors, they may fall by one.
+    # Close to 1, cosines may decrease by a rounding error.
     falls = 1 - layers * np.finfo(float).eps
     assert (found[1:] >= found[:-1] * falls).all()
     share = rate * steps / inputs

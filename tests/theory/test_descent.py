@@ -1,4 +1,4 @@
-"""Node2Vec's descent by other ways: in fewer coordinates."""
+"""Node2Vec's gradient descent, compared with plain implementations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WORLDS = {
 
 
 def plain(start: np.ndarray, a: np.ndarray, rate, steps: int) -> np.ndarray:
-    """The update as appendix F writes it, one replica after another."""
+    """Compute the update as in Appendix F, one replica after another."""
     degree = a.sum(1, keepdims=True)
     walk = np.divide(a, degree, out=np.zeros_like(a), where=degree > 0)
     ends = []
@@ -74,7 +74,7 @@ def test_in_fewer_coordinates_it_is_the_same_descent(
 def test_large_logits_and_single_precision_go_the_long_way() -> None:
     a = adjacency(WORLDS["cycle"])
     wide = np.random.default_rng(1).normal(size=(2, 15, 100))
-    wide[1] *= 30  # squares of about 90,000: exp would overflow
+    wide[1] *= 30  # squared norms of about 90,000, for which exp would overflow
     assert (
         small_node2vec.advance(
             wide, a / 2, np.ones((15, 1)), np.full((1, 1, 1), 1e-3), 4
@@ -110,7 +110,7 @@ def test_divergence_is_still_seen() -> None:
 
 
 def test_descent_in_blocks_is_that_of_whole_matrices(monkeypatch):
-    """A sparse adjacency gives the same course, with hubs, a loop and a node without edges."""
+    """A sparse adjacency matrix gives the same trajectory on a graph with hubs and a loop."""
     graph = nx.barabasi_albert_graph(120, 2, seed=1)
     graph.add_edge(3, 3)
     graph.add_node(120)
@@ -133,7 +133,7 @@ def test_descent_in_blocks_is_that_of_whole_matrices(monkeypatch):
 
 
 def test_large_graphs_descend_in_single_precision(monkeypatch):
-    """Vectors of a learner above the limit are those of double precision up to rounding."""
+    """Above the limit, vectors equal those in double precision up to rounding."""
     graph = nx.barabasi_albert_graph(120, 2, seed=1)
     world = Graph(shape="edges", links=[[f"n{u}", f"n{v}"] for u, v in graph.edges])
     model = Node2VecConfig(width=8)

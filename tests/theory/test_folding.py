@@ -1,4 +1,4 @@
-"""An untied head keeps the size of an eigenvalue and loses its sign, in theory and in training."""
+"""An untied head preserves an eigenvalue's size but not its sign, in theory and training."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_untied_is_the_even_half_of_tied_where_degrees_are_equal(
 ) -> None:
     a = nx.to_numpy_array(graph)
     drive = a - a.sum(1, keepdims=True) / len(a)
-    # The tied clock runs by the largest size of an eigenvalue, as the untied one does.
+    # Time is scaled by the largest absolute eigenvalue for both heads.
     forwards, backwards = (
         gram(a, tied=True, time=1.3),
         gram(-drive, tied=True, time=1.3),
@@ -37,7 +37,7 @@ def test_untied_is_the_even_half_of_tied_where_degrees_are_equal(
 
 
 def test_only_the_untied_head_grows_negative_directions() -> None:
-    """Of the Petersen graph: 1 (five times) and -2 (four times) besides the constant's 3."""
+    """The Petersen graph has the eigenvalues 3, 1 (five times) and -2 (four times)."""
     a = nx.to_numpy_array(nx.petersen_graph())
     values, basis = np.linalg.eigh(a)
     smooth, rough = basis[:, np.isclose(values, 1)], basis[:, np.isclose(values, -2)]
@@ -64,7 +64,7 @@ def test_on_an_even_cycle_odd_pairs_are_all_the_same() -> None:
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_a_small_node2vec_starts_so(tied: bool) -> None:
-    """Gradient descent from small tables, on a graph with triangles and unequal degrees."""
+    """Gradient descent from small matrices on a graph with triangles and unequal degrees."""
     graph = nx.lollipop_graph(4, 5)
     world = from_networkx(graph).build()
     a, seeds = adjacency(world), range(4)

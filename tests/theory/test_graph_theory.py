@@ -1,4 +1,4 @@
-"""Spectra against networkx and known graphs, Node2Vec's dynamics against autograd, storage."""
+"""Spectra, Node2Vec's dynamics and storage, compared with networkx and autograd."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_eigenspaces_are_whole(shape: str, kind: spectral.Operator) -> None:
     assert (np.diff(spectrum.eigenvalues()) < -1e-9).all()
     first = {"path-star": 3, "grid": 2, "cycle": 2, "irregular": 1}
     assert spectrum.sizes()[0] == first[shape]
-    # A turned basis of the same nodes: the energies stay, as no single eigenvector's
-    # would.
+    # A rotated basis of the same eigenspaces has the same energies, unlike single
+    # eigenvectors.
     order = RNG.permutation(len(matrix))
     turned = spectral.eigenspaces(matrix[np.ix_(order, order)])
     points = RNG.normal(size=(3, len(matrix), 5))
@@ -70,12 +70,14 @@ def test_eigenspaces_are_whole(shape: str, kind: spectral.Operator) -> None:
 
 
 def test_components_with_the_same_spectrum_have_a_null_vector_each() -> None:
-    a: Floats = np.pad(np.kron(np.eye(3), TINY["cycle"]), (0, 1))  # and a lone node
+    a: Floats = np.pad(
+        np.kron(np.eye(3), TINY["cycle"]), (0, 1)
+    )  # and an isolated node
     for kind in spectral.OPERATORS:
         spectrum = spectral.eigenspaces(spectral.operator(a, kind))
         assert spectrum.null == 4
         assert spectrum.sizes().tolist() == [6] * 7
-        # An indicator a component.
+        # One indicator vector per component.
         flat = spectral.components(a > 0)[:, None] == np.arange(46)
         assert np.abs(spectrum.vectors[:, spectrum.space >= 0].T @ flat).max() < 1e-9
     noise = spectral.eigenspaces(spectral.operator(a)).energy(
@@ -85,7 +87,7 @@ def test_components_with_the_same_spectrum_have_a_null_vector_each() -> None:
 
 
 def test_the_walk_of_irregular_degrees_lies_slightly_above_zero() -> None:
-    """Appendix F, remark 6; for regular graphs it is 0."""
+    """For regular graphs the eigenvalue is 0 (Appendix F, Remark 6)."""
     top = {
         name: spectral.eigenspaces(spectral.operator(a)).values[0]
         for name, a in TINY.items()
@@ -123,7 +125,7 @@ def test_lone_nodes_and_loops() -> None:
 
 
 def reference(v: torch.Tensor, a: np.ndarray, u: torch.Tensor) -> torch.Tensor:
-    """The objective with loops: Σ over nodes of the mean over neighbours of −log S."""
+    """Compute the objective by loops: Σ over nodes of the mean over neighbours of −log S."""
     total = torch.zeros((), dtype=v.dtype)
     for i in range(len(a)):
         near = np.flatnonzero(a[i]).tolist()
@@ -132,7 +134,7 @@ def reference(v: torch.Tensor, a: np.ndarray, u: torch.Tensor) -> torch.Tensor:
     return total
 
 
-# A loop and a lone node.
+# A self-loop and an isolated node.
 LONE = np.pad(TINY["path-star"], (0, 1)) + np.diag([1.0] + [0.0] * 17)
 
 
@@ -140,7 +142,7 @@ LONE = np.pad(TINY["path-star"], (0, 1)) + np.diag([1.0] + [0.0] * 17)
 @pytest.mark.parametrize("a", [*TINY.values(), LONE], ids=[*TINY, "loop and lone node"])
 @pytest.mark.parametrize("tied", [True, False])
 def test_dynamics_are_gradient_descent(a: np.ndarray, tied: bool) -> None:
-    """Lemma 1, against autograd: many steps, two replicas with rates of their own."""
+    """Lemma 1 agrees with autograd over many steps, for two replicas with different rates."""
     starts = [RNG.normal(size=(2, len(a), 12)) for _ in range(2)]
     run = node2vec.descend(
         starts[0],
@@ -188,7 +190,7 @@ def test_dynamics_start_from_the_model_and_keep_its_logits() -> None:
 
 
 def test_coefficients_reach_a_null_space_that_is_the_fiedler_space() -> None:
-    """Propositions 9 and 10 on the cycle (Fig. 8); wider than there are nodes."""
+    """Propositions 9 and 10 on the cycle (Fig. 8), with more dimensions than nodes."""
     a = TINY["cycle"]
     run = node2vec.descend(RNG.normal(size=(2, 15, 100)), a, steps=10_000, record=[0])
     values = np.linalg.eigvalsh(
@@ -201,8 +203,8 @@ def test_coefficients_reach_a_null_space_that_is_the_fiedler_space() -> None:
     np.testing.assert_allclose(run.losses[-1] / 15, 1.4349, atol=2e-4)
     energy = spectral.eigenspaces(spectral.operator(a)).energy(run.vectors)
     assert (energy[:, 0] > 0.999).all()
-    # The leading space turns: sine of the largest angle between its first directions
-    # and the last.
+    # The leading space rotates: this is the sine of the largest angle between its first
+    # and its last directions.
     leading = np.linalg.svd(run.frames, full_matrices=False)[0][..., :3]
     cosines = np.linalg.svd(
         np.swapaxes(leading[0], -1, -2) @ leading[-1], compute_uv=False
@@ -231,7 +233,7 @@ def test_dynamics_refuse_what_does_not_fit() -> None:
 
 
 def test_complexities() -> None:
-    """Propositions 1 and 2, by hand; on path-star and cycle the norms tie up to √2."""
+    """Propositions 1 and 2 by hand; on path-star and cycle the norms agree up to a factor √2."""
     star, ring = TINY["path-star"], TINY["cycle"]
     bits = storage.bit_complexity(star, dimensions=4, cells=5)
     assert bits.associative == pytest.approx(32 * np.log2(17))
@@ -278,7 +280,7 @@ def test_untied_storage_takes_directed_graphs() -> None:
 
 @pytest.mark.parametrize("shape", ["path-star", "grid"])
 def test_bipartite_storage_is_exact_across_the_parts_only(shape: str) -> None:
-    """Proposition 3 as it is printed: within one part the logits count common neighbours."""
+    """Proposition 3 as printed: within one part, logits are numbers of common neighbours."""
     a = TINY[shape]
     v = storage.bipartite_storage(a)
     assert v.shape[1] <= len(a) / 2

@@ -1,4 +1,4 @@
-"""What the program says of reversals, implications and longer chains, and what flips it."""
+"""Predictions and advice for reversals, implications and longer chains."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from inweights.worlds import Hops, Implication, RandomFacts, Reversal, TwoHop, W
 
 
 def kinds(seed: int) -> World:
-    """A random small world of each kind in turn."""
+    """Yield random small worlds of each kind in turn."""
     rng = np.random.default_rng(seed)
     if seed % 3 == 0:
         n = int(rng.integers(3, 6))
@@ -50,7 +50,7 @@ def kinds(seed: int) -> World:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_optimum_is_that_of_cvxpy(seed: int) -> None:
-    """20 random worlds of each kind."""
+    """The optimum agrees with CVXPY on 20 random worlds of each kind."""
     program = Program.of(kinds(seed))
     assert solve(program, gap=1e-5).optimum == pytest.approx(
         least_norm(program)[0], rel=2e-5
@@ -95,7 +95,7 @@ def test_hallucinations_are_asserted_and_nothing_is_expected_of_them() -> None:
 def test_one_counter_example_is_enough_if_half_of_the_others_turn(
     stays, denied, flipped
 ) -> None:
-    """Of five that are asserted, as many stay so whatever is denied; else twice as many are."""
+    """Counter-examples that change half of the other assertions are advised; others are not."""
     made = Implication(groups=2, members=7, told=2).build()
     rows = [
         q
@@ -132,7 +132,7 @@ def test_one_counter_example_is_enough_if_half_of_the_others_turn(
 def test_parts_share_the_time_and_those_without_get_no_advice(
     monkeypatch, late: float, second: float, shares: list[float]
 ) -> None:
-    """The part with most failing queries comes first; three solutions' time is the least."""
+    """Parts with the most failing queries get advice first, if time for three solutions is left."""
     clock, takes = [0.0], [6.0, second, 0.0]
     asked: list[tuple[int, float]] = []
 
@@ -172,7 +172,7 @@ def test_reversals_need_both_identities_and_a_few_that_are_told(
 
 
 def test_phrased_identities_are_forecast_by_the_soft_program() -> None:
-    """Program (2) says that no reversal follows; trained networks answer (see the slow test)."""
+    """Program (2) predicts that no reversal follows, but trained networks answer them."""
     made = Reversal(n=10, told=5, phrased=True).build()
     assert (solve(made).margins(made.queries) < 0).all()
     forecast = predict(made, advise=False)
@@ -186,7 +186,7 @@ def test_phrased_identities_are_forecast_by_the_soft_program() -> None:
 
 @pytest.mark.slow
 def test_trained_networks_answer_what_is_said_of_phrased_identities() -> None:
-    """Emb-MLP without decay, 5 of 10 told: the soft program is right, and program (2) is not."""
+    """With 5 of 10 stated, the soft program predicts Emb-MLP correctly; program (2) does not."""
     made = Reversal(n=10, told=5, phrased=True).build(3)
     model = iw.EmbMLPConfig().build(
         vocabulary=len(made.vocabulary), seeds=[0, 1], candidates=made.outputs.tolist()
@@ -200,7 +200,7 @@ def test_trained_networks_answer_what_is_said_of_phrased_identities() -> None:
 
 @pytest.mark.slow
 def test_of_chains_the_soft_program_says_what_networks_with_its_decay_answer() -> None:
-    """Of three hops in drawn worlds, and of two; program (2) does not (docs/predict.md)."""
+    """The soft program predicts two and three hops; program (2) does not (docs/predict.md)."""
     made = RandomFacts(told=0.75, identity=1.0, hops=3, bridges=6).build()
     model = iw.EmbMLPConfig().build(
         vocabulary=len(made.vocabulary), seeds=[0, 1], candidates=made.outputs.tolist()
@@ -230,11 +230,13 @@ def test_told_reversals_are_advised() -> None:
     (remedy,) = forecast.remedies
     assert remedy.kind == "reversals"
     assert remedy.flipped == remedy.of
-    assert len(remedy.statements) > 16  # identities of both ends, and some told
+    assert (
+        len(remedy.statements) > 16
+    )  # identities of both ends, and some stated reversals
 
 
 def test_two_hops_follow_by_identities_and_three_do_not() -> None:
-    """By program (2), which long training agrees with there (docs)."""
+    """Program (2) predicts this, and long training agrees with it."""
     for identity, verdict in ((True, "follows"), (False, "fails")):
         queries = predict(Hops(n=5, hops=3, identity=identity).build()).queries
         by_role = {
@@ -260,7 +262,7 @@ def test_transfer_that_cannot_be() -> None:
 def test_advice_begins_only_if_one_solution_fits(
     monkeypatch, late: float, advices: int
 ) -> None:
-    """A solution that was begun is not cut short in time: it would take its own time again."""
+    """No solution is started for advice unless the remaining time suffices for one."""
     asked: list[float] = []
     monkeypatch.setattr(
         advice_by_parts, "time", SimpleNamespace(perf_counter=lambda: 0.0)

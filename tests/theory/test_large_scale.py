@@ -1,4 +1,4 @@
-"""The solver for thousands of facts: its certificate, against the exact one and CVXPY."""
+"""The solver for thousands of facts, compared with the exact solver and CVXPY."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from inweights.worlds import TwoHop, World, save_world
 
 
 def company(people: int, tmp_path_factory: pytest.TempPathFactory) -> World:
-    """People with a town, a department, a manager and, some, two projects."""
+    """Return facts about people: town, department, manager and, for some, two projects."""
     rng, rows = np.random.default_rng(people), []
     for person in range(people):
         rows.append(f"p{person},lives in,t{rng.integers(people // 10)}")
@@ -47,7 +47,7 @@ def company(people: int, tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    """About 180 facts, some with two right answers."""
+    """Return about 180 facts, some with two right answers."""
     return Program.of(company(40, tmp_path_factory), "several")
 
 
@@ -63,7 +63,7 @@ def test_the_certificate_holds_and_agrees_with_the_exact_solver(
     assert large.optimum >= exact.bound * (1 - 1e-6)
     queries = small.world.queries
     moved = np.abs(large.margins(queries) - exact.margins(queries))
-    # The norm is certified, single margins are not: most are near all the same.
+    # The norm is certified, but single margins are not. Most are close nevertheless.
     assert np.median(moved) < 10 * gap
 
 
@@ -84,7 +84,7 @@ def test_tokens_that_the_facts_treat_alike_are_treated_alike() -> None:
 
 
 def test_nearly_equal_eigenvalues_are_found() -> None:
-    """Inverse iteration fails for some of these matrices, depending on the processor."""
+    """The eigenvalues are found although inverse iteration fails on some processors."""
     for seed in range(100):
         rng = np.random.default_rng(seed)
         level = 0.2 * np.linalg.qr(rng.normal(size=(30, 9)))[0].astype(np.float32)
@@ -94,7 +94,7 @@ def test_nearly_equal_eigenvalues_are_found() -> None:
 
 
 def test_multipliers_that_swing_prove_together_what_none_of_them_does() -> None:
-    """Two sums are off in opposite directions; what counts least is left out."""
+    """Multipliers that oscillate are averaged, and the average proves a bound."""
     rng = np.random.default_rng(0)
     level = np.linalg.qr(rng.normal(size=(30, 9)))[0].astype(np.float32)
     swing = np.outer(level[:, 0], rng.normal(size=9)).astype(np.float32)
@@ -125,14 +125,14 @@ def test_a_second_solution_is_feasible_and_of_nearly_the_same_norm(
     norm = np.linalg.svd(solution.another, compute_uv=False).sum()
     assert norm <= solution.optimum * (1 + 1.1e-2)
     assert not np.allclose(solution.another, solution.templates, atol=1e-4)
-    # Proofs of single margins take as long as solutions: all are left open.
+    # Proving a margin takes as long as a solution, so all are left open.
     assert set(margin_bounds(solution, queries=[0, 1])["proved"]) == {"open"}
 
 
 def test_parts_of_multipliers_are_multipliers_of_which_the_sum_is_known(
     small: Program,
 ) -> None:
-    """So that every weight of rivals beyond a range proves a bound."""
+    """Thus a bound is proved for every weight of the rivals outside a range."""
     relations = Relations(small)
     every = slice(0, len(small.right))
     prices = np.random.default_rng(0).normal(size=small.right.shape)
@@ -151,7 +151,7 @@ def test_parts_of_multipliers_are_multipliers_of_which_the_sum_is_known(
 def test_the_few_logits_that_are_kept_make_the_same_iterations(
     small: Program,
 ) -> None:
-    """Beside all logits in double precision, with several right answers and with one."""
+    """The result equals that with all logits, with one right answer and with several."""
     counts, project = small.counts, MarginProjection(small)
     run = iteration.Iteration(small, tiny=1e-6)
     before, price = run.v.astype(float), run.prices.toarray()
@@ -180,7 +180,7 @@ def test_of_many_logits_few_are_kept(
 
 
 class StoppedError(Exception):
-    """Raised in the middle of a solution."""
+    """Error that a test raises in the middle of a solution."""
 
 
 def stop_at(last: int) -> Callable[[int, float], None]:
@@ -311,7 +311,7 @@ def test_a_large_file_is_predicted_as_one_program(
     table = found.queries.sort("query")
     assert table["query"].to_list() == list(range(len(world.queries)))
     assert (table["part"] == 0).all()
-    # What the second solution decides otherwise is tied, whatever the margin.
+    # Queries that the second solution decides differently are tied, whatever the margin.
     another = found.solution.another
     assert another is not None
     other = found.solution.program.margins(another, world.queries)
@@ -326,7 +326,7 @@ def test_one_program_is_tried_only_where_the_time_suffices(monkeypatch) -> None:
     assert whole_fits(large, None)
     assert not whole_fits(large, 0.0)
     assert not whole_fits(small, None)
-    # As many facts as the exact solver takes are left to it; one more are not.
+    # The exact solver is used up to its limit on the number of facts, and not above.
     monkeypatch.setattr(whole, "EXACT", len(small.facts))
     assert not whole_fits(small, None)
     monkeypatch.setattr(whole, "EXACT", len(small.facts) - 1)
@@ -336,7 +336,7 @@ def test_one_program_is_tried_only_where_the_time_suffices(monkeypatch) -> None:
 def test_a_second_weight_of_the_logits_finds_a_matrix(
     small: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where managers have an identity, the first weight finds no matrix in time."""
+    """If managers have identities, the first weight finds no matrix in time."""
     world = small.world
     managers = np.arange(len(world.vocabulary))[:, None]
     names = world.vocabulary.names

@@ -1,4 +1,4 @@
-"""The soft program of thousands of facts: its certificate, against L-BFGS and CVXPY."""
+"""The soft program of thousands of facts, compared with L-BFGS and CVXPY."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ DECAY = 1e-3
 
 
 def contradictory() -> World:
-    """Random facts of which some share a prompt and differ in the answer."""
+    """Return random facts, some of which have the same prompt and different answers."""
     return RandomFacts(subjects=24, crossing=True, several=4, identity=0.5).build()
 
 
 def check(solution: SoftSolution, gap: float) -> None:
-    """Compute both bounds from the solution alone, as the soft program states them."""
+    """Check both bounds, computed from the solution alone by their definition."""
     program = solution.program
     stated = program.stated
     facts = stated.sum(1, keepdims=True)
@@ -133,7 +133,7 @@ def test_the_step_minimises_what_it_should() -> None:
 
 
 def test_thousands_of_facts_with_decay_are_one_program(monkeypatch) -> None:
-    """With decay, too, facts are divided only if one program would take too long."""
+    """With decay as well, facts are divided only if one program would take too long."""
     monkeypatch.setattr(whole, "EXACT", 50)
     monkeypatch.setattr(parts_in_time, "MAX_FACTS", 60)
     world = TwoHop(n=40).build()
@@ -147,7 +147,7 @@ def test_thousands_of_facts_with_decay_are_one_program(monkeypatch) -> None:
 
 
 def test_a_solution_has_plain_numbers() -> None:
-    """As JSON has no numbers of NumPy."""
+    """The numbers are plain Python numbers, since JSON cannot encode those of NumPy."""
     solution = solve_soft_large(Program.of(TwoHop(n=4).build(), "any"), DECAY)
     for name in ("optimum", "bound", "gap", "decay", "scale"):
         assert type(getattr(solution, name)) is float, name
@@ -155,7 +155,7 @@ def test_a_solution_has_plain_numbers() -> None:
 
 
 def test_advice_does_not_call_a_gap_a_reason(monkeypatch) -> None:
-    """Identities that cannot all be stored have no remark on the gap behind them."""
+    """Advice that identities cannot all be stored does not mention the gap."""
     monkeypatch.setattr(whole, "EXACT", 20)
     monkeypatch.setattr(parts_in_time, "MAX_FACTS", 30)
     world = TwoHop(n=20, identity=False).build()

@@ -1,4 +1,4 @@
-"""Orders, roots and planes of graphs whose answers are known."""
+"""Orders, roots and planar layouts of graphs for which they are known."""
 
 from __future__ import annotations
 

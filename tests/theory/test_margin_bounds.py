@@ -1,4 +1,4 @@
-"""Intervals of margins: each proved again by plain numbers, and held against another solver."""
+"""Intervals of margins, verified from their multipliers and with another solver."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from inweights.worlds import Triples, TwoHop, World
 
 
 def functionals(solution: Solution, query: int) -> list[Array]:
-    """``x (e_y - e_k)ᵀ`` for every rival of a query's answer."""
+    """Return ``x (e_y - e_k)ᵀ`` for every rival of a query's answer."""
     queries = solution.program.world.queries
     prompt = count_tokens(solution.program.world, queries).toarray()[query]
     _, columns, rivals = solution.compare(queries)
@@ -44,7 +44,7 @@ def functionals(solution: Solution, query: int) -> list[Array]:
 
 
 def least_by_cvxpy(program: Program, functional: Array, norm: float) -> float:
-    """Least value of a functional over all feasible matrices of at most this norm."""
+    """Return the smallest value of a functional over feasible matrices of bounded norm."""
     cp = cvxpy()
     w = cp.Variable(program.shape)
     least = cp.Minimize(cp.sum(cp.multiply(functional, w)))
@@ -66,7 +66,7 @@ def small(seed: int) -> World:
 def test_bounds_are_the_extremes_that_another_solver_finds(
     seed: int, slack: float
 ) -> None:
-    """Sound: never beyond the extreme over the same set. Close to it, too."""
+    """Bounds never exceed the extreme values over the same set, and are close to them."""
     solution = solve(small(seed), gap=1e-6)
     loose = replace(solution, optimum=solution.optimum * (1 + slack))
     for functional in (functionals(solution, 0)[0], -functionals(solution, 0)[-1]):
@@ -89,7 +89,7 @@ def test_intervals_hold_the_margins_of_another_solver(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_bound_is_proved_by_its_multipliers(seed: int) -> None:
-    """By singular values and sums, with nothing of the solver; and it holds for any optimum."""
+    """The bound is verified by singular values and sums, without code of the solver."""
     solution = solve(sampled(seed), gap=1e-4)
     program, c = solution.program, functionals(solution, 0)[0]
     bound = lower_bound(solution, c, iterations=60)
@@ -106,7 +106,7 @@ def test_a_bound_is_proved_by_its_multipliers(seed: int) -> None:
 
 @pytest.mark.parametrize("identity", [True, False])
 def test_the_closed_form_lies_inside(identity: bool) -> None:
-    """From a gap of 1e-2: the solution is solved again, as finely as the accuracy asks."""
+    """A solution with a gap of 1e-2 is refined as far as the accuracy requires."""
     known = closed_form(4, identity=identity).parameters.composition_margin
     rough = solve(TwoHop(n=4, identity=identity).build(), gap=1e-2)
     for accuracy in (0.1, 0.02):
@@ -115,7 +115,7 @@ def test_the_closed_form_lies_inside(identity: bool) -> None:
 
 
 def test_a_verdict_takes_only_what_it_needs() -> None:
-    """Where it fails no lower end is looked for, and where it follows no upper one."""
+    """For a failing query no lower end is computed, and for a following one no upper end."""
     for identity, proved in ((True, "follows"), (False, "fails")):
         solution = solve(TwoHop(n=4, identity=identity).build())
         row = margin_bounds(solution, queries=[0], accuracy=None, tie=0.02).row(
@@ -146,7 +146,7 @@ def test_a_tie_is_proved() -> None:
     ],
 )
 def test_margins_up_to_the_tie_are_ties(monkeypatch, lower, upper, proved) -> None:
-    """Whatever the solver finds: what it found is written down here."""
+    """The solver's results are replaced by given ones."""
     monkeypatch.setattr(
         "inweights.theory.prediction.bounds.margin_bounds._interval",
         lambda *_: (lower, upper),
@@ -170,7 +170,7 @@ def test_margins_up_to_the_tie_are_ties(monkeypatch, lower, upper, proved) -> No
 def test_bounds_that_are_just_reached_prove_strict_inequalities(
     margin: float, accuracy: float | None, lower: float, upper: float
 ) -> None:
-    """Of a solver that stops where it was told to, with a tie of .1."""
+    """The solver stops at the bound that was requested, with a tie of 0.1."""
 
     def reached(_: Array, *, goal: float) -> Any:
         return SimpleNamespace(value=goal)
@@ -198,7 +198,7 @@ def test_a_solution_is_refined_if_its_gap_is_too_large_and_there_is_time(
     for accuracy, seconds in ((2.0, None), (0.05, 0.0), (0.05, None)):
         assert asked == []
         margin_bounds(rough, queries=[0], accuracy=accuracy, seconds=seconds)
-    # For verdicts, as finely as a margin is off the tie, but between .01 and .2.
+    # For verdicts, the accuracy is the margin's distance from the tie, from 0.01 to 0.2.
     margin = float(rough.margins(rough.program.world.queries)[0])
     for off in (0.5, 0.1, 0.001):
         margin_bounds(rough, queries=[0], accuracy=None, tie=margin - off)
@@ -216,7 +216,7 @@ def test_time_and_progress() -> None:
 
 
 def test_what_there_is_no_time_for_is_open(monkeypatch) -> None:
-    """One part is looked at, so that there are columns; of the others nothing is computed."""
+    """Only one part is computed, so that the columns exist; the others remain open."""
     one = predict(TwoHop(n=4).build(), advise=False)
     again = one.queries.with_columns(pl.col("part") + 1, pl.col("query") + 4)
     forecast = replace(

@@ -1,4 +1,4 @@
-"""The solver of program (2): its certificate, its optimum, and what it says when it cannot."""
+"""The solver of program (2): its certificate, its optimum and its errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inweights.worlds import Statements, TwoHop, Vocabulary, World
 
 
 def check(solution: Solution, gap: float = 1e-3, rounding: float = 1e-9) -> None:
-    """Prove the certificate again, from the definitions and with other routines."""
+    """Check the certificate by its definition, with other routines."""
     program = solution.program
     templates, dual = solution.templates, solution.dual
     logits = program.counts.toarray() @ templates
@@ -39,7 +39,7 @@ def check(solution: Solution, gap: float = 1e-3, rounding: float = 1e-9) -> None
 
 
 def sampled(seed: int) -> World:
-    """A random world of at most 60 tokens."""
+    """Return a random world of at most 60 tokens."""
     rng = np.random.default_rng(seed)
     complexity = int(rng.integers(1, 4))
     n = int(rng.integers(2 + complexity, 55 // (complexity + 2)))
@@ -86,7 +86,7 @@ def test_optimum_is_that_of_cvxpy(seed: int) -> None:
 
 
 def test_symmetry_of_the_world_is_kept() -> None:
-    """At complexity 2 the two objects of a subject tie exactly."""
+    """At complexity 2 the two objects of a subject have exactly equal logits."""
     made = TwoHop(n=6, complexity=2).build(seed=0)
     solution = solve(made)
     assert np.abs(solution.margins(made.queries)).max() < 1e-9
@@ -123,7 +123,7 @@ def test_starts_from_what_is_known() -> None:
 
 
 def test_facts_that_exclude_each_other_are_named() -> None:
-    """Exclusive or: no sum of tokens can say it."""
+    """No sum over tokens can represent exclusive or."""
     rows = (("a r", "x"), ("a s", "y"), ("b r", "y"), ("b s", "x"), ("z", "z"))
     with pytest.raises(SolverError, match="incompatible") as caught:
         solve(world(*rows))
@@ -133,7 +133,7 @@ def test_facts_that_exclude_each_other_are_named() -> None:
 
 
 def test_one_iteration_is_enough_for_some_point() -> None:
-    """Independent prompts can be interpolated, whatever the iteration has come to."""
+    """Independent prompts can be interpolated, so a feasible point exists after one iteration."""
     solution = solve(
         TwoHop(n=9, complexity=1, identity=False).build(seed=1), iterations=1
     )
@@ -175,7 +175,7 @@ def test_progress_is_told() -> None:
 
 @pytest.mark.slow
 def test_a_hundred_by_a_hundred_is_certified() -> None:
-    """In fewer iterations than the tenth of what is allowed; benchmarks/nuclear.py has the time."""
+    """It takes less than a tenth of the permitted iterations; benchmarks/nuclear.py has times."""
     made = TwoHop(n=25, complexity=3, maps="sampled").build(seed=3)
     solution = solve(made)
     assert solution.program.shape[0] >= 100
@@ -184,7 +184,7 @@ def test_a_hundred_by_a_hundred_is_certified() -> None:
 
 
 def test_vocabulary_order_does_not_matter() -> None:
-    """The optimum is a property of the facts, not of the numbers of their tokens."""
+    """The optimum depends on the facts, but not on the ids of their tokens."""
     made = sampled(3)
     order = np.random.default_rng(0).permutation(len(made.vocabulary))
     names = [""] * len(order)

@@ -1,4 +1,4 @@
-"""What a prediction is put together from: the reading of logits, remedies of several parts."""
+"""The components of a prediction: verdicts from logits, and remedies of several parts."""
 
 from __future__ import annotations
 
@@ -32,9 +32,23 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("logits", "best", "margin", "tied", "expected", "lead"),
     [
-        ([3.0, 1.0, 0.0, 9.0], 3, 2.0, 1, 1.0, 6.0),  # what is no rival does not count
+        (
+            [3.0, 1.0, 0.0, 9.0],
+            3,
+            2.0,
+            1,
+            1.0,
+            6.0,
+        ),  # outputs that are not rivals are ignored
         ([1.0, 3.0, 0.0, 0.0], 1, -2.0, 1, 0.0, 2.0),
-        ([1.0, 0.5, 0.0, 0.0], 0, 0.5, 2, 0.5, 0.5),  # half apart is a tie still
+        (
+            [1.0, 0.5, 0.0, 0.0],
+            0,
+            0.5,
+            2,
+            0.5,
+            0.5,
+        ),  # a difference of half the limit is still a tie
         ([0.5, 1.0, 0.5, 0.0], 1, -0.5, 3, 1 / 3, 0.5),
         ([1.0, 0.4, 0.0, 0.0], 0, 0.6, 1, 1.0, 0.6),
     ],
@@ -83,10 +97,10 @@ def test_advice_of_parts_is_added_with_the_worst_certificate() -> None:
     ("outlook", "distance", "error", "proposed"),
     [
         (["likely"] * 4, 1.5, 0.1, False),
-        (["likely"] * 3 + ["open"], 1.0, 0.1, True),  # a quarter is open
+        (["likely"] * 3 + ["open"], 1.0, 0.1, True),  # a quarter is undecided
         (["likely"] * 4 + ["open"], 1.0, 0.1, False),
-        (["likely"] * 4, 1.6, 0.1, True),  # no family is near
-        (["likely"] * 4, 1.0, 0.4, True),  # the nearest was off by much
+        (["likely"] * 4, 1.6, 0.1, True),  # no family is similar
+        (["likely"] * 4, 1.0, 0.4, True),  # the most similar family had a large error
         ([], 1.0, 0.1, False),
     ],
 )
@@ -104,7 +118,7 @@ def test_training_is_proposed_where_a_prediction_is_uncertain(
 
 
 def test_the_soft_program_gets_the_time_that_is_left(monkeypatch) -> None:
-    """Program (2) has no solution here; what it took is no longer there."""
+    """Program (2) has no solution here, and the time that it took is no longer available."""
     times = iter([100.0, 103.0])
     given = []
 
@@ -175,7 +189,7 @@ def test_each_program_of_the_search_gets_the_time_that_is_left(monkeypatch) -> N
 def test_one_program_of_all_facts_with_a_gap_beyond_the_widest_is_refused(
     monkeypatch, state: Path | None, more: str
 ) -> None:
-    """Otherwise the gap is told; where it is not certified, how to continue is told as well."""
+    """Otherwise the gap is reported and, if it is not certified, how to continue."""
     world, found = TwoHop(n=3).build(), list[Solution]()
     monkeypatch.setattr(whole, "solve_large", lambda *_, **__: found[-1])
     options: dict[str, Any] = {"answers": "one", "gap": 1e-2, "seconds": None}
@@ -194,7 +208,7 @@ def test_one_program_of_all_facts_with_a_gap_beyond_the_widest_is_refused(
 
 
 def test_one_program_of_all_facts_gets_three_fifths_of_the_time(monkeypatch) -> None:
-    """The rest is for its parts, if it fails."""
+    """The remaining time is reserved for solving parts if the single program fails."""
     given: list[float | None] = []
 
     def noted(of: World, *, seconds: float | None, **_: object) -> tuple[Solution, str]:

@@ -1,4 +1,4 @@
-"""Forecasts from the facts alone, and advice that was verified."""
+"""Predictions from facts alone, and verified advice."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_ties_are_shared_by_the_objects() -> None:
     assert forecast.queries["verdict"].to_list() == ["tied"] * 12
     assert forecast.queries["tied"].to_list() == [2] * 12
     assert forecast.queries["expected"].to_list() == [0.5] * 12
-    assert forecast.advice is None  # all identities are there already
+    assert forecast.advice is None  # all identities are stated already
     assert forecast.summary(by=["role"])["expected"].to_list() == [0.5]
 
 
@@ -89,7 +89,7 @@ def test_no_queries() -> None:
 
 
 def test_several_answers_to_one_question() -> None:
-    """``a`` reaches both ``x`` and ``y``: one question about it has two right answers."""
+    """``a`` leads to both ``x`` and ``y``, so one question has two right answers."""
     made = world(
         ("a r", "b"),
         ("b s", "x"),
@@ -107,7 +107,7 @@ def test_several_answers_to_one_question() -> None:
 
 
 def test_the_margin_is_of_the_best_right_answer_over_the_best_wrong_one() -> None:
-    """One of two right answers leads; the other is beaten by what is wrong, which is no matter."""
+    """One of two right answers leads; that a wrong one exceeds the other has no effect."""
     facts = (("a r", "b"), ("b s", "x"), ("z r", "z"), ("z s", "y"), ("b", "b"))
     one = predict(
         world(*facts, queries=(("a r s", "x"),)), answers="several", advise=False
@@ -124,7 +124,7 @@ def test_the_margin_is_of_the_best_right_answer_over_the_best_wrong_one() -> Non
 
 
 def test_an_answer_to_the_same_tokens_in_another_order_is_wrong() -> None:
-    """``(a, r, s) → x`` and ``(a, s, r) → y``: a sum over tokens gives both one answer."""
+    """A sum over tokens gives ``(a, r, s) → x`` and ``(a, s, r) → y`` the same answer."""
     facts = (("a r", "b"), ("b s", "x"), ("a s", "z"), ("z r", "y"))
     made = predict(
         world(*facts, queries=(("a r s", "x"), ("a s r", "y"))), advise=False
@@ -145,7 +145,7 @@ def test_tie_is_below_the_margin_of_the_facts() -> None:
 
 
 def test_queries_of_one_form_have_one_pattern() -> None:
-    """Relations by name, every other token by its group, from the first of a group to its last."""
+    """A pattern contains relations by name and other tokens by their group."""
     made = predict(TwoHop(n=3, complexity=3, identity=True).build()).queries
     patterns = made["pattern"].value_counts(sort=True).rows()
     assert sorted(patterns) == [(f"subject r1_{i} r2 → object", 3) for i in (1, 2, 3)]
@@ -161,7 +161,7 @@ def test_a_bridge_may_follow_from_one_token() -> None:
 
 
 def test_more_reversals_are_advised_only_where_more_follow() -> None:
-    """One reversal flips two of three others; two flip one of the two that are left."""
+    """One reversal corrects two of three others; two reversals correct one of the other two."""
     world = Reversal(n=4).build()
     failing = pl.DataFrame({"query": range(4), "role": "reversal", "verdict": "fails"})
 

@@ -1,4 +1,4 @@
-"""The constraints of program (2), and the operators that its solver is made of."""
+"""The constraints of program (2), and the operators of its solver."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VOCABULARY = Vocabulary({"entity": ["a", "b", "x", "y", "z"], "relation": ["r", 
 
 
 def world(*facts: tuple[str, str], queries: tuple[tuple[str, str], ...] = ()) -> World:
-    """A world of facts ``("a r", "x")``."""
+    """Return a world of facts such as ``("a r", "x")``."""
 
     def ids(text: str) -> list[int]:
         return [VOCABULARY.id(word) for word in text.split()]
@@ -120,13 +120,13 @@ def test_shrink_is_the_proximal_map(
 
 @given(st.integers(0, 10**6), st.booleans())
 def test_projection_is_nearest(seed: int, several: bool) -> None:
-    """Feasible, and the step to it makes an obtuse angle with every way to a feasible point."""
+    """The projection is feasible and satisfies the variational inequality of the nearest point."""
     facts = (("a r", "x"), ("b r", "y"), ("a s", "z"), ("b s", "z"))
     extra = (("a r", "y"), ("b s", "x")) if several else ()
     program = Program.of(world(*facts, *extra), answers="several")
     rng = np.random.default_rng(seed)
     project = MarginProjection(program)
-    for _ in range(3):  # the later ones start from the earlier levels
+    for _ in range(3):  # later projections start from the levels of earlier ones
         given_ = rng.normal(size=program.right.shape) * 2
         near = project(given_)
         assert program.least_margins(near).min() >= 1 - 1e-9
@@ -157,7 +157,7 @@ def test_anderson_without_memory_is_the_plain_iteration() -> None:
 def test_the_largest_of_a_gram_matrix_are_those_of_all(
     monkeypatch: pytest.MonkeyPatch, converges: bool, size: int
 ) -> None:
-    """Also where the search for the largest alone does not converge, as of equal eigenvalues."""
+    """This also holds if the partial search does not converge, as for equal eigenvalues."""
     whole = linalg.eigh
 
     def eigh(matrix: Floats, **options: Any) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""Every number of the proofs at made-up points, where none of them is 0 by luck."""
+"""Every quantity of the proofs at generated points, where none is 0 by chance."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def point(seed: int, **fixed: float) -> Parameters:
 
 
 def zero_sum(p: Parameters, n: int) -> Parameters:
-    """The point of Assumption 2 with the same ``a``, ``b``, ``c1``, ``d1``, ``e`` and ``f``."""
+    """Return the point of Assumption 2 with these ``a``, ``b``, ``c1``, ``d1``, ``e``, ``f``."""
     c2, d2 = -p.a2 - (p.a1 + p.c1) / n, -p.b2 - (p.b1 + p.d1) / n
     return Parameters(**{**vars(p), "c2": c2, "d2": d2, "g": -p.e, "h": -p.f})
 
@@ -45,7 +45,7 @@ def singular(matrix: np.ndarray[Any, Any]) -> float:
 
 
 def margin(w: np.ndarray[Any, Any], rows: list[int], right: int) -> float:
-    """By how much a sum of rows of ``W`` prefers an output to all others."""
+    """Return the margin of an output over all others for a sum of rows of ``W``."""
     logits = w[rows].sum(0)
     return float(logits[right] - np.delete(logits, right).max())
 
@@ -54,10 +54,10 @@ def margin(w: np.ndarray[Any, Any], rows: list[int], right: int) -> float:
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, first: int) -> dict[str, Any]:
-    """A solver that returns made-up points, told apart by what was asked of it.
+    """Return a solver that returns generated points, which depend on the problem.
 
-    Points are drawn from ``first`` on, so that each sign and each maximum comes both
-    ways.
+    Points are drawn from the seed ``first`` on, so that each sign and each case of a
+    maximum occurs.
     """
     names = ("first hop, other bridge", "second hop, other object")
     crossed = ("first hop, own object", "second hop, own bridge")
@@ -171,7 +171,7 @@ FREE = ("a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2", "e", "f", "t")
 
 
 def printed(x: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Problem (11) as the paper prints it: objective, ``g_1`` to ``g_9``, ``h_1`` and ``h_2``."""
+    """Return problem (11) as printed: objective, ``g_1`` to ``g_9``, ``h_1`` and ``h_2``."""
     a1, a2, b1, b2, c1, c2, d1, d2, e, f, t = x
     objective = (n - 1) * (a1**2 + b1**2 + c1**2 + d1**2 + 2 * t).sqrt()
     means = (a1 + n * a2) ** 2 + (b1 + n * b2) ** 2 + n * e**2 + n * f**2
@@ -216,16 +216,15 @@ def conditions(p: Parameters, n: int, active: float) -> tuple[float, float, floa
 def test_stationarity_is_that_of_the_printed_problem(seed: int, active: float) -> None:
     n, p = 3 + seed % 3, point(seed)
     if conditions(p, n, active)[1] == 0 and active == -1.0:
-        p = point(seed, a1=-2.0)  # so that something is active
+        p = point(seed, a1=-2.0)  # so that some constraint is active
     found = problem_11.stationarity(p, n, active)
     assert found == pytest.approx(conditions(p, n, active), abs=1e-6)
 
 
 def test_multipliers_exist_though_gradients_depend() -> None:
-    """At ``t = 0`` the gradients of g7 and g8 add up to twice that of g9: LICQ fails, MFCQ holds.
+    """At ``t = 0``, the gradients of g7 and g8 sum to twice that of g9: LICQ fails, MFCQ holds.
 
-    Off the optimum, along directions that keep the same constraints active, nothing is
-    stationary.
+    No other point with the same active constraints is stationary.
     """
     n = 5
     best = closed_form(n).parameters
@@ -262,7 +261,7 @@ def test_checks_at_random_points_notice_an_error(
     assert max(found[k] for k in ("lemma 2", "(14)", "prop 1")) < 1e-12
     assert max(found[k] for k in ("(23)", "(24)", "(25)")) < 1e-5
     assert found["prop 1 growth"] == pytest.approx(1, abs=1e-6)
-    assert found["(23) printed"] > 1  # the other sign moves M2 and h1
+    assert found["(23) printed"] > 1  # the other sign changes M2 and h1
     assert found["(25) printed"] > 0.5  # the factor 1/√M1 is missing in print
     assert found["(25) sign"] < 0
     right = Parameters.lemma_2

@@ -1,4 +1,4 @@
-"""The steps of the proofs at the true optima: another solver, and closed forms."""
+"""The steps of the proofs at the true optima, with another solver and closed forms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def values(table: pl.DataFrame) -> dict[str, float]:
 
 
 def margin(w: np.ndarray[Any, Any], rows: list[int], right: int) -> float:
-    """By how much a sum of rows of ``W`` prefers an output to all others."""
+    """Return the margin of an output over all others for a sum of rows of ``W``."""
     logits = w[rows].sum(0)
     return float(logits[right] - np.delete(logits, right).max())
 
@@ -28,7 +28,7 @@ def margin(w: np.ndarray[Any, Any], rows: list[int], right: int) -> float:
 def optimum(
     n: int, identity: bool, balanced: bool = False
 ) -> tuple[float, np.ndarray[Any, Any]]:
-    """Program (2) by another solver, over whole matrices and without any symmetry."""
+    """Solve program (2) with another solver, over all matrices and without using symmetry."""
     cp = cvxpy()
     # Rows that sum to 0 have 2n - 1 coordinates in an orthonormal basis.
     basis = np.linalg.svd(np.ones((1, 2 * n)))[2][1:] if balanced else np.eye(2 * n)
@@ -89,7 +89,7 @@ def test_steps_of_theorem_1(n: int) -> None:
 def test_steps_of_propositions_2_to_4(n: int) -> None:
     found = values(proof_kkt.at_optimum(n))
     assert max(found["(28)"], found["(S1)-(S3)"]) < 1e-12
-    assert found["(28) sign"] == 0  # g3 is loose, and one of g7, g8 is enough
+    assert found["(28) sign"] == 0  # g3 is not active, and one of g7 and g8 suffices
     assert found["licq"] == 1
     assert found["mfcq"] == pytest.approx(1)
     known = solve_symmetric(n).parameters.c1
@@ -100,7 +100,7 @@ def test_steps_of_propositions_2_to_4(n: int) -> None:
 
 @pytest.mark.parametrize("n", [3, 10, 100])
 def test_steps_of_theorem_2(n: int) -> None:
-    """All in closed form: (36) leaves ``b1`` anywhere from -1 to ``-1/(n-1)``."""
+    """All steps in closed form: (36) does not determine ``b1`` between -1 and ``-1/(n-1)``."""
     found, least = values(proof.without(n)), (n + 1) ** -0.5
     assert found["thm 2"] == pytest.approx(-n / (n + 1))
     assert found["(38)"] == pytest.approx(-n / (n + 1))
@@ -122,7 +122,7 @@ def test_theorem_2_by_another_solver() -> None:
 
 @pytest.mark.parametrize("n", [2, 3, 10, 200])
 def test_point_42_is_not_feasible(n: int) -> None:
-    """It meets the paper's constraints, but ties ``b_i`` with ``c_j``: a slack of ``-1/(n-1)``."""
+    """It satisfies the paper's constraints, but violates one of program (2) by ``1/(n-1)``."""
     found = values(proof.point_42(n))
     assert (found["norm"], found["(37)"]) == pytest.approx((0, 0), abs=1e-9)
     assert found["(2)"] == pytest.approx(-1 / (n - 1))
@@ -130,7 +130,7 @@ def test_point_42_is_not_feasible(n: int) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_averaging_is_measured(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worst of all matrices; twice the average has twice the norm and twice the margin."""
+    """The measured values are the worst over all matrices, and scale with the average."""
     one, all_ = (values(full_matrices.averaging(4, seed, matrices=m)) for m in (1, 20))
     assert one["norm"] < all_["norm"] < 0 < all_["margin"] < one["margin"]
 
@@ -141,8 +141,8 @@ def test_averaging_is_measured(seed: int, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(full_matrices, "average", mean)
         return values(full_matrices.averaging(4, seed, matrices=1))
 
-    # Matrices are scaled to a least margin of 1, so that the average's is 1 more than
-    # the change.
+    # Matrices are scaled to a smallest margin of 1, so that the margin of the average is 1
+    # plus the change.
     assert scaled(2)["margin"] == pytest.approx(2 * (one["margin"] + 1) - 1)
     assert scaled(2)["norm"] == pytest.approx(2 * (one["norm"] + 1) - 1)
     assert scaled(0.1)["margin"] < 0 < scaled(2)["norm"]
@@ -161,7 +161,7 @@ def test_averaging_without_identity_has_the_form_34(
 
 
 def test_the_full_program() -> None:
-    """From a random start, where no symmetry is kept, it comes to the closed form."""
+    """From a random start without symmetry, the solver reaches the closed form."""
     n = 4
     with_, without = (
         values(full_matrices.full_program(n, 1, identity)) for identity in (True, False)

@@ -1,4 +1,4 @@
-"""Lemma 1 against autograd, and predicted cosines against trained models."""
+"""Lemma 1 is compared with autograd, and predicted cosines with trained models."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def drawn(seed: int = 0) -> dict[str, Any]:
 
 
 def of(given: dict[str, Any], **options: Any) -> Gradients:
-    """The gradients of what is drawn."""
+    """Return the gradients for the generated facts and parameters."""
     matrices = given["key_query"], given["value"], given["mlp"]
     rest = {name: given[name] for name in ("inputs", "labels", "weights")}
     return gradients(matrices, **rest, **options)
@@ -49,7 +49,7 @@ def of(given: dict[str, Any], **options: Any) -> Gradients:
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize("shared", [False, True])
 def test_closed_form_gradients_are_those_of_autograd(relu: bool, shared: bool) -> None:
-    """Written with loops over facts, labels and units, as equations 1 to 4 say."""
+    """The closed form is computed by loops over facts, labels and units (equations 1 to 4)."""
     given, kappa = drawn(), 1.7
     if shared:
         given["inputs"] = given["inputs"][0]
@@ -85,7 +85,7 @@ def test_closed_form_gradients_are_those_of_autograd(relu: bool, shared: bool) -
 
 @pytest.mark.parametrize("mlp", ["linear", "relu"])
 def test_closed_form_gradients_are_those_of_the_model(mlp: Any) -> None:
-    """One step of the training loop with rate 1 and weighted roles."""
+    """They equal one step of the training loop with rate 1 and weighted roles."""
     world = Analogy(n=3).build()
     model = OneLayerConfig(width=16, hidden=3, kappa=5.0, mlp=mlp).build(
         vocabulary=len(world.vocabulary),
@@ -94,7 +94,7 @@ def test_closed_form_gradients_are_those_of_the_model(mlp: Any) -> None:
     )
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.mul_(300)  # so that all gradients are well above rounding
+            parameter.mul_(300)  # so that all gradients are well above rounding errors
     before = {
         n: p.detach().double().numpy().copy() for n, p in model.named_parameters()
     }
@@ -159,7 +159,7 @@ CASES: list[tuple[str, World, dict[str, float], float]] = [
 def test_prediction_is_what_stage_1_does(
     course: Any, world: World, roles: dict[str, float], rho: float
 ) -> None:
-    """By the closed form, from the facts, and measured on the trained model."""
+    """The closed form, the prediction from facts, and the trained model agree."""
     setting = {"rate": 0.47, "steps": 20, "kappa": 300.0, "hidden": 10}
     model = OneLayerConfig(width=512, mlp="folded").build(
         vocabulary=len(world.vocabulary),
@@ -179,7 +179,7 @@ def test_prediction_is_what_stage_1_does(
 
 
 def test_the_closed_form_is_the_one_of_the_facts_without_one_over_k() -> None:
-    """The difference shrinks as the labels grow in number."""
+    """The difference decreases as the number of labels increases."""
     differences = []
     for n in (10, 100, 400):
         world = Analogy(n=n).build()
@@ -202,7 +202,7 @@ def test_the_closed_form_is_the_one_of_the_facts_without_one_over_k() -> None:
     ],
 )
 def test_any_course_has_a_closed_form(world: Any, roles: dict[str, float]) -> None:
-    """Which entity has the further label is told by the role; the facts have terms in 1/K, too."""
+    """The role determines which entity has the further label; the facts add terms in 1/K."""
     built = world.build()
     facts = linear_cosines(built, entity_pairs(built)[:1], roles, steps=200)
     closed = curriculum_cosine(roles, noise=noise(400, steps=200))
@@ -223,7 +223,7 @@ def test_partial_identities_and_their_own_relation() -> None:
 
 
 def test_published_similarities() -> None:
-    """Tables 1 and 4; the published ones scatter by .01 around the linear regime's."""
+    """Published similarities (Tables 1 and 4) are within 0.01 of the linear regime."""
     for course, rho, published in (
         ("joint", 1.0, 0.6706),
         ("joint", 3.0, 0.9202),

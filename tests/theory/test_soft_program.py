@@ -1,4 +1,4 @@
-"""The soft program: its certificate, its optimum, its two limits, and what training makes of it."""
+"""The soft program: its certificate, optimum and limits, and agreement with training."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ DECAYS = (1e-1, 3e-2, 1e-2, 3e-3)
 
 
 def sampled(seed: int) -> Program:
-    """A random program of at most 30 tokens, some of them without a matrix of positive margins."""
+    """Return a random program of at most 30 tokens; some have no matrix of positive margins."""
     rng = np.random.default_rng(seed)
-    if seed % 4 == 3:  # any triples: contradictions, several answers, exclusive or
+    if (
+        seed % 4 == 3
+    ):  # arbitrary triples, with contradictions, several answers, or exclusive or
         rows = [
             (f"{'abxyz'[s]} {'rs'[r]}", "abxyz"[o])
             for s, r, o in rng.integers(0, (5, 2, 5), (9, 3))
@@ -35,7 +37,7 @@ def sampled(seed: int) -> Program:
 
 
 def check(solution: SoftSolution, gap: float = 1e-3) -> None:
-    """Prove the certificate again, from the definitions, fact by fact."""
+    """Check the certificate by its definition, fact by fact."""
     program, w = solution.program, solution.templates
     facts, outputs = program.world.facts, program.world.outputs.tolist()
     counts = program.counts.toarray()
@@ -100,7 +102,7 @@ def test_a_large_decay_leaves_nothing() -> None:
 
 @pytest.mark.slow
 def test_the_path_goes_to_program_2() -> None:
-    """As the decay falls, the norm for a margin of 1 falls to the least one, slowly (1/log λ)."""
+    """As the decay tends to 0, the norm for a margin of 1 slowly approaches the smallest norm."""
     program = Program.of(TwoHop(n=6, complexity=1, identity=0.5).build(3))
     least = solve(program, gap=1e-6).optimum
     norms = []
@@ -110,7 +112,9 @@ def test_the_path_goes_to_program_2() -> None:
         norms.append(np.linalg.svd(solution.templates, compute_uv=False).sum() / margin)
     assert norms == sorted(norms, reverse=True)
     assert norms[-1] >= least
-    assert norms[-1] - least < 0.75 * (norms[1] - least)  # 1/log λ: half of it
+    assert norms[-1] - least < 0.75 * (
+        norms[1] - least
+    )  # it converges like 1/log λ, so the excess is halved
 
 
 def test_facts_that_exclude_each_other_cost_and_the_rest_is_stored() -> None:
@@ -121,7 +125,7 @@ def test_facts_that_exclude_each_other_cost_and_the_rest_is_stored() -> None:
 
 
 def test_three_against_one_are_stored() -> None:
-    """Facts that are stated more often are kept; the one that is in their way is let go."""
+    """Facts that are stated more often prevail over one that contradicts them."""
     rows = (("a r", "x"), ("a s", "y"), ("b r", "y"), ("b s", "x"), ("z", "z"))
     solution = solve_soft(Program.of(world(*rows[:3], *rows, *rows[:3]), "any"), 1e-3)
     check(solution)
@@ -129,7 +133,7 @@ def test_three_against_one_are_stored() -> None:
 
 
 def test_contradictions_share_a_prompt() -> None:
-    """One prompt with the answers x, x and y: the softmax says two thirds and one third."""
+    """For a prompt with the answers x, x and y, the softmax gives two thirds and one third."""
     made = world(("a r", "x"), ("a r", "x"), ("a r", "y"), ("b s", "z"))
     solution = solve_soft(Program.of(made, "any"), 1e-5, gap=1e-6)
     logits = solution.program.logits(solution.templates, made.facts)[0]
@@ -146,7 +150,7 @@ def test_one_output_is_no_error() -> None:
 
 
 def test_symmetry_of_the_world_is_kept() -> None:
-    """The one optimum is symmetric; on the way there a descent may amplify what is rounded."""
+    """The unique optimum is symmetric, although a descent may amplify rounding errors."""
     made = TwoHop(n=6, complexity=2).build()
     solution = solve_soft(Program.of(made), 1e-3, gap=1e-6)
     assert np.abs(solution.margins(made.queries)).max() < 1e-6
@@ -164,7 +168,7 @@ def test_it_ends_when_it_is_told() -> None:
 
 @pytest.mark.slow
 def test_it_is_what_decayed_training_ends_in() -> None:
-    """Gradient descent with decay on two factors, from a small start, has the same margins."""
+    """Gradient descent with decay on two small factors reaches the same margins."""
     made = TwoHop(n=6, first_relations=2, maps="sampled", identity=0.5).build(5)
     program, decay = Program.of(made, "any"), 3e-3
     x, shares = program.counts.toarray(), program.stated

@@ -1,4 +1,4 @@
-"""Propositions 6 to 10 along a descent, and storage as tables, against known graphs."""
+"""Propositions 6 to 10 during a descent, and storage tables, for known graphs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ START = RNG.normal(size=(1, 9, 30))
 
 
 def test_every_space_is_followed() -> None:
-    """At the start C is the Laplacian where S is the identity; energies sum to one."""
+    """Initially C is the Laplacian if S is the identity, and energies sum to one."""
     run = node2vec.descend(20 * START, RING, steps=1, record=[0])
     table = by_space(run, RING)
     first = table.filter(step=0)
@@ -65,8 +65,8 @@ def test_propositions_on_the_ring() -> None:
     )
     assert end["loss"] == pytest.approx(run.losses[-1, 0] / 9)
     assert end["norm"] == pytest.approx(np.linalg.norm(run.vectors))
-    # The eigenvalue beside the degenerate one is the Fiedler space's while C is the
-    # Laplacian.
+    # While C is the Laplacian, the eigenvalue next to the degenerate one belongs to the
+    # Fiedler space.
     sharp = propositions(node2vec.descend(20 * START, RING, steps=0), RING).row(
         0, named=True
     )

@@ -1,4 +1,4 @@
-"""Stage 1 in closed form against torch's own gradients, and the lemmas where they are exact."""
+"""Stage 1 in closed form, compared with autograd, and the lemmas in exact cases."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def by_torch(
     rate: float,
     steps: int,
 ) -> dict[str, float]:
-    """The same measures of the model itself, moved by automatic differentiation, fact by fact."""
+    """Compute the same measures on a model that is trained by autograd, fact by fact."""
     made = world.build(seed)
     labels = made.outputs.tolist()
     model = config.build(
@@ -99,13 +99,13 @@ def test_stage_one_is_gradient_descent(
     found = stage_one(world, roles, model=config, **settings).row(0, named=True)
     expected = by_torch(world, roles, config, **settings)
     assert found == pytest.approx(expected, rel=1e-8, abs=1e-12)
-    assert expected["attention"] > 1e-3  # so that something was compared
+    assert expected["attention"] > 1e-3  # so that the comparison was not empty
     assert expected["linear"] > 1e-3
     assert expected["learnt"] > 1e-3
 
 
 def test_what_is_added_lies_along_the_mlp_of_the_start() -> None:
-    """Lemma 2, exact while the MLP stands still; no matter how far the linear regime is left."""
+    """Lemma 2 is exact while the MLP is frozen, also far outside the linear regime."""
     far = stage_one(Analogy(n=3), JOINT, model=SMALL, rate=2.0, steps=40).row(
         0, named=True
     )
@@ -114,7 +114,7 @@ def test_what_is_added_lies_along_the_mlp_of_the_start() -> None:
 
 
 def test_one_step_from_a_small_start_is_the_linear_regime() -> None:
-    """The distance is of the order of ``κ0 σ0²``, that of attention of the order of ``σ0``."""
+    """The difference is of order ``κ0 σ0²``, and that of attention of order ``σ0``."""
     rows = [
         stage_one(
             Analogy(n=4),
@@ -169,7 +169,7 @@ def test_lemma_1_holds(world: Any, mlp: Any) -> None:
 def test_lemma_1_would_notice_an_error(
     field: str, errors: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A gradient that is 1% too long is 1% off at its largest entry."""
+    """A gradient that is 1% too long differs by 1% in its largest entry."""
     right = closed_form.gradients
 
     def wrong(*arguments: Any, **settings: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Stage 2 against autograd, the proof's comparison point by point, and starts against bounds."""
+"""Stage 2 compared with autograd, the proof's comparison points, and bounds of starts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ JOINT = {"category": 5.0, "similarity": 5.0, "attribution": 1.0}
 def by_torch(
     config: OneLayerConfig, steps: list[int], rate: float
 ) -> list[dict[str, float]]:
-    """The same phases of the model itself, moved by automatic differentiation."""
+    """Train the model in the same phases by autograd."""
     world = Analogy(n=3)
     learnt = StageOneResult.by_attention(
         world, SA[0], seed=1, model=config, rate=rate, steps=4
@@ -79,7 +79,7 @@ def test_stage_two_is_gradient_descent(mlp: Any) -> None:
 
 
 def test_the_points_that_are_compared_with_are_where_they_are_said_to_be() -> None:
-    """Each ``w*`` written out: its distance from ``w(0)``, and its loss."""
+    """For each explicit ``w*``, its distance from ``w(0)`` and its loss are as stated."""
     rng = np.random.default_rng(0)
     h, u, margins = (
         rng.normal(size=(4, 9)),
@@ -89,7 +89,9 @@ def test_the_points_that_are_compared_with_are_where_they_are_said_to_be() -> No
     labels, weights, scale = np.array([0, 2, 2, 4]), np.array([0.1, 0.2, 0.3, 0.4]), 1.7
     phase = module._Phase(scale * h @ u.T, h @ h.T, labels, weights, scale, rate=1.0)
     far, left = module._comparators(phase, margins)
-    seen = u @ np.linalg.pinv(h) @ h  # what the facts see of the start
+    seen = (
+        u @ np.linalg.pinv(h) @ h
+    )  # the part of the initial parameters that affects the facts
     shortest = np.linalg.lstsq(scale * h, margins, rcond=None)[0].T
     across = len(module._OF_MARGINS)
     assert len(far) == len(module._OF_START) * across
@@ -107,7 +109,7 @@ def test_the_points_that_are_compared_with_are_where_they_are_said_to_be() -> No
 
 
 def test_a_small_rate_is_needed() -> None:
-    """A counter-example to the bounds without it, and none with it."""
+    """Without a small rate the bounds have a counter-example, and with it they have none."""
     options: dict[str, Any] = {"attention": 10}
     swift = stage_two(Analogy(n=20), [JOINT], [60], **options)
     assert swift["step_size"].max() > 2  # type: ignore[operator]
@@ -129,13 +131,13 @@ def test_what_no_stage_has_is_refused() -> None:
 
 
 def test_starts_are_spread_as_one_over_the_root_of_the_width() -> None:
-    """Bounds hold at the paper's width, and fail at widths that condition 1 leaves out."""
+    """The bounds hold at the paper's width, and fail at widths that condition 1 excludes."""
     for world in (Analogy(n=8), AnalogicalTwoHop(n=8)):
         wide, narrow = (one_layer_start(world, width=d, hidden=3) for d in (512, 40))
         assert wide["vectors"].to_list() == ["w", "W_V e"]
         assert wide["length"].max() < 0.5 < narrow["length"].max()  # type: ignore[operator]
         assert wide["product"].max() < 1  # type: ignore[operator]
-        # Products are in units of √d, lengths are not.
+        # Inner products are in units of √d; lengths are not.
         ratio = narrow["product"].max() / wide["product"].max()  # type: ignore[operator]
         assert ratio == pytest.approx(1, abs=0.25)
     deep = [deep_start(width=width, layers=3, labels=10) for width in (64, 512)]

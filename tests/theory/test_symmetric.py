@@ -1,4 +1,4 @@
-"""The symmetric reduction against the full program, singular values and closed forms."""
+"""The symmetric reduction, compared with the full program and closed forms."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ points = st.builds(Parameters, **dict.fromkeys(NAMES, numbers))
 
 @given(points, st.integers(2, 9))
 def test_norm_is_that_of_the_matrix(point: Parameters, n: int) -> None:
-    """Lemma 2, both as it is printed and as two small matrices."""
+    """The norm of Lemma 2, as printed and as two small matrices, is that of the matrix."""
     full = np.linalg.svd(point.matrix(n), compute_uv=False).sum()
     assert point.norm(n) == pytest.approx(full, rel=1e-6, abs=1e-6)
-    # The printed form takes the root of a difference, so that rounding counts by its
-    # root.
+    # The printed form is the root of a difference, so the error is the root of the rounding
+    # error.
     assert point.lemma_2(n) == pytest.approx(full, rel=1e-6, abs=1e-5)
 
 
 @given(points, st.integers(2, 7))
 def test_margins_are_those_of_the_world(point: Parameters, n: int) -> None:
-    """Every constraint, and the margin of a composition (14), read off the matrix itself."""
+    """Constraints and the margin of a composition (14) equal those of the matrix itself."""
     made = TwoHop(n=n, identity=True).build()
     outputs, w = made.outputs.tolist(), point.matrix(n)
     inputs = made.inputs.tolist()
@@ -55,7 +55,7 @@ def test_margins_are_those_of_the_world(point: Parameters, n: int) -> None:
 
 @given(st.integers(0, 10**6), st.integers(2, 6))
 def test_averaging_projects_and_does_not_raise_the_norm(seed: int, n: int) -> None:
-    """The operation of Lemmas 1 and 4."""
+    """Averaging (Lemmas 1 and 4) is a projection and does not increase the norm."""
     w = np.random.default_rng(seed).normal(size=(2 * n + 2, 2 * n))
     mean = average(w)
     assert mean.norm(n) <= np.linalg.svd(w, compute_uv=False).sum() + 1e-9
@@ -113,7 +113,7 @@ def test_optimum_is_certified_at_any_size(n: int, identity: bool, closed: bool) 
 
 @pytest.mark.parametrize("identity", [True, False])
 def test_a_million_costs_what_ten_do(identity: bool) -> None:
-    """In Newton steps, and in memory: one vector of a million numbers would be 8 MB."""
+    """The numbers of Newton steps and of bytes do not grow; a vector would take 8 MB."""
     tracemalloc.start()
     try:
         ten, million = (
@@ -145,7 +145,7 @@ def test_the_central_path_ends_at_the_closed_form(n: int, identity: bool) -> Non
 
 
 def test_margins_are_right_where_the_central_path_loses_them() -> None:
-    """At a thousand million the means are below the rounding of the whole."""
+    """At n = 10⁹ the means are smaller than the rounding error of the whole."""
     assert solve_symmetric(10**9).parameters.composition_margin == pytest.approx(
         0.5411962
     )
@@ -154,7 +154,7 @@ def test_margins_are_right_where_the_central_path_loses_them() -> None:
 
 
 def test_papers_program_without_identity_is_smaller() -> None:
-    """Lemma 4 leaves a constraint out: its optimum is not that of (2)."""
+    """Lemma 4 omits a constraint, so its optimum is smaller than that of program (2)."""
     theirs = solve_symmetric(10, identity=False, complete=False, zero_sum=True)
     assert theirs.optimum == pytest.approx(18.0, abs=1e-5)
     assert theirs.parameters.slack("first hop, other object*") < -0.01
@@ -162,7 +162,7 @@ def test_papers_program_without_identity_is_smaller() -> None:
 
 
 def test_a_tilt_finds_the_corners_of_a_set_of_optima() -> None:
-    """The paper's problem (36) is flat in b1: anything above -1 is as good."""
+    """The objective of problem (36) does not depend on b1 above -1."""
     ends = [
         solve_symmetric(
             10,

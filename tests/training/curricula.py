@@ -1,4 +1,4 @@
-"""A small world, model and curricula that the tests of training share."""
+"""A small world, model and curricula that the training tests share."""
 
 from __future__ import annotations
 

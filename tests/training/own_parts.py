@@ -14,35 +14,35 @@ from inweights.training import Observer, Step
 
 
 def plain(logits: Tensor, targets: Tensor) -> Tensor:
-    """Mean cross-entropy, as the library's."""
+    """Compute the mean cross-entropy, as the library does."""
     said = logits.log_softmax(-1).gather(-1, targets.unsqueeze(-1)).squeeze(-1)
     return -said.mean(1)
 
 
 def focal(logits: Tensor, targets: Tensor, gamma: float = 2.0) -> Tensor:
-    """Focal loss (Lin et al. 2017): facts that are known count less."""
+    """Compute the focal loss (Lin et al. 2017), in which known facts have less weight."""
     said = logits.log_softmax(-1).gather(-1, targets.unsqueeze(-1)).squeeze(-1)
     return -((1 - said.exp()) ** gamma * said).mean(1)
 
 
 def weighted(logits: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
-    """Cross-entropy that knows how often a role counts."""
+    """Compute the cross-entropy with the weights of the roles."""
     said = logits.log_softmax(-1).gather(-1, targets.unsqueeze(-1)).squeeze(-1)
     return -(said * weights).sum(1)
 
 
 def averaged(logits: Tensor, targets: Tensor) -> Tensor:
-    """Wrong: one number for all replicas."""
+    """Return a single number for all replicas, which is not allowed."""
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
 def mixing(logits: Tensor, targets: Tensor) -> Tensor:
-    """Wrong: a replica's loss depends on the others."""
+    """Return losses that depend on other replicas, which is not allowed."""
     return plain(logits, targets) * logits.abs().mean()
 
 
 def sparse(model: Model, step: int, weight: float = 1e-3) -> Tensor:
-    """An l1 penalty that sets in after five steps."""
+    """Compute an L1 penalty that begins after five steps."""
     if step < 5:
         return torch.zeros(model.replicas)
     each = [p.abs().flatten(1).sum(1) for p in model.parameters()]
@@ -50,12 +50,12 @@ def sparse(model: Model, step: int, weight: float = 1e-3) -> Tensor:
 
 
 def mixing_penalty(model: Model, step: int) -> Tensor:
-    """Wrong: every replica pays for all."""
+    """Return a penalty that depends on all replicas, which is not allowed."""
     return sum(p.square().sum() for p in model.parameters()).expand(model.replicas)
 
 
 class Lion(torch.optim.Optimizer):
-    """Sign of an interpolated momentum (Chen et al. 2023), one number like another."""
+    """Lion (Chen et al. 2023), an elementwise optimizer: the sign of an interpolated momentum."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Lion(torch.optim.Optimizer):
             rate, (slow, fast) = group["lr"], group["betas"]
             for p in group["params"]:
                 state = self.state[p]
-                # A plain number is state, too.
+                # A plain number is part of the state as well.
                 state["count"] = state.get("count", 0) + 1
                 momentum = state.setdefault("momentum", torch.zeros_like(p))
                 p.mul_(1 - rate * group["weight_decay"])
@@ -83,7 +83,7 @@ class Lion(torch.optim.Optimizer):
 
 
 class Sharpness(torch.optim.SGD):
-    """SGD by the gradient at the worst point nearby (Foret et al. 2021)."""
+    """SGD with the gradient at the worst point nearby (Foret et al. 2021)."""
 
     def __init__(
         self, params: Any, lr: float, rho: float = 0.05, **options: Any
@@ -105,7 +105,7 @@ class Sharpness(torch.optim.SGD):
 
 
 class Clipped(torch.optim.SGD):
-    """SGD with a gradient of at most one in all."""
+    """SGD with gradients clipped to a total norm of at most one."""
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
@@ -117,7 +117,7 @@ class Clipped(torch.optim.SGD):
 
 
 class Langevin(torch.optim.SGD):
-    """Wrong: draws noise from torch's global generator."""
+    """An optimizer that draws from torch's global generator, which is not allowed."""
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
@@ -128,7 +128,7 @@ class Langevin(torch.optim.SGD):
 
 
 class Elsewhere(torch.optim.SGD):
-    """Wrong: gives parameters other memory."""
+    """An optimizer that replaces the memory of parameters, which is not allowed."""
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
@@ -140,7 +140,7 @@ class Elsewhere(torch.optim.SGD):
 def muon(
     parameters: Iterable[tuple[str, Tensor]], lr: float
 ) -> list[torch.optim.Optimizer]:
-    """Muon for hidden matrices, AdamW for the rest, as it is used."""
+    """Return Muon for hidden matrices and AdamW for other parameters, as Muon is used."""
     pairs = list(parameters)
     hidden = [p for name, p in pairs if p.ndim == 2 and "blocks" in name]
     rest = [p for name, p in pairs if not (p.ndim == 2 and "blocks" in name)]
@@ -148,18 +148,18 @@ def muon(
 
 
 def halved(step: int, steps: int) -> float:
-    """Half the rate in the second half."""
+    """Return a factor that halves the rate in the second half of the phase."""
     return 1.0 if step < steps // 2 else 0.5
 
 
 def on_the_sphere(seen: Step) -> None:
-    """Keeps every vector of the embedding at length one, in place."""
+    """Normalise every vector of the embedding to length one, in place."""
     table = seen.parameters["tokens.weight"]
     table.div_(table.norm(dim=-1, keepdim=True))
 
 
 class StepCounter(Observer):
-    """Keeps the number of every step that it sees, whatever the phase."""
+    """Record the number of every step that it receives, in all phases."""
 
     steps: ClassVar[list[int]] = []
 

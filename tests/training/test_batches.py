@@ -1,4 +1,4 @@
-"""Batches by role, pooled facts, the loss in chunks, precision: each against the plain way."""
+"""Batches by role, pooled facts, loss in chunks and precision, each compared with plain code."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ ARMS, NODES = 4, 3
 
 
 def rows_of(batch: Batch) -> torch.Tensor:
-    """Of pooled prompts: the position of every label."""
+    """Return the position of every label of pooled prompts."""
     assert batch.rows is not None
     return batch.rows
 
 
 def star(seed: int, arms: int = ARMS, nodes: int = NODES) -> World:
-    """A path-star: edges both ways, and the path to every leaf."""
+    """Return a path-star with edges in both directions and the path to every leaf."""
     count = arms * nodes + 1
     names = np.random.default_rng(seed).permutation(count)
     lines = np.concatenate(
@@ -75,7 +75,7 @@ def assert_alike(one: Model, other: Model, near: float) -> None:
         assert_same(a, b, near)
 
 
-# Descent, so that nothing divides by small gradients.
+# Gradient descent, so that no step divides by small gradients.
 DESCENT = Optimizer(kind="sgd", rate=0.5, momentum=0.5, weight_decay=0.0)
 
 
@@ -109,7 +109,7 @@ def test_minibatches_visit_every_fact_once_an_epoch() -> None:
     batches = Batches(model, (world,), phase, [3, 4], 0)
     hops = 2 * 8 + 8  # 16 hops of two tokens, 8 identities
     seen: dict[int, list[tuple[int, ...]]] = {0: [], 1: []}
-    for step in range(4):  # 4 of 16 hops and 2 of 8 identities a step
+    for step in range(4):  # 4 of 16 hops and 2 of 8 identities per step
         batch = batches.at(step)
         for r in (0, 1):
             tokens, start = batch.inputs.tokens[r].tolist(), 0
@@ -125,7 +125,7 @@ def test_minibatches_visit_every_fact_once_an_epoch() -> None:
 
 @pytest.mark.parametrize("seeds", [(3,), (3, 4)])
 def test_batches_by_role(seeds: tuple[int, ...]) -> None:
-    """All edges in every step, two paths a step, every path once an epoch, replicas apart."""
+    """A step has all edges and two paths; an epoch has every path once, in each replica."""
     phase = Phase(batch={"path": 2}, pooled=True, loss="answer")
     batches = Batches(build(seeds), (WORLD,), phase, seeds, 0)
     paths: list[Counter[Any]] = [Counter() for _ in seeds]
@@ -136,7 +136,7 @@ def test_batches_by_role(seeds: tuple[int, ...]) -> None:
             edges, rest = line[: ARMS * NODES + 1], line[ARMS * NODES + 1 :]
             assert sorted(edges.tolist()) == list(range(ARMS * NODES + 1))
             paths[r].update(map(tuple, rest.view(2, -1).tolist()))
-        # Every fact counts once: an edge has one label, a path one for each node.
+        # Every fact has the same weight; an edge has one label, and a path one per node.
         assert batch.weights.count_nonzero(-1).tolist() == [
             2 * ARMS * NODES + 2 * (NODES + 1)
         ] * len(seeds)
@@ -205,7 +205,7 @@ def gradients(
     moving = [p for p in model.parameters() if p.requires_grad]
     scaled = (
         found * torch.arange(1.0, model.replicas + 1)
-    ).sum()  # no replica has a factor 1 by chance
+    ).sum()  # no replica has the factor 1 by chance
     return found.tolist(), list(torch.autograd.grad(scaled, moving))
 
 
@@ -217,11 +217,11 @@ def test_loss_in_chunks_equals_the_plain_one(
     own = [star(1), star(2)]
     phase = Phase(batch=11, pooled=pooled, loss="every")
     model = build((0, 1), CONFIGS[name])
-    with torch.no_grad():  # not near uniform, so that every label counts
+    with torch.no_grad():  # far from uniform, so that every label contributes
         for parameter in model.parameters():
             parameter.mul_(3)
     monkeypatch.setattr(losses, "MAX_LOGITS", 0 if name != "any head" else 2 * V * 4)
-    # Four positions at a time.
+    # Four positions per chunk.
     monkeypatch.setitem(CHUNK_LOGITS, "cpu", 2 * V * 4)
     found, mine = gradients(model, phase, own)
     monkeypatch.undo()
@@ -241,7 +241,7 @@ def test_loss_in_chunks_equals_the_plain_one(
 
 
 class Largest(TorchDispatchMode):
-    """Remembers the largest tensor that any operation returned."""
+    """Mode that records the largest tensor returned by any operation."""
 
     size = 0
 
@@ -269,7 +269,7 @@ def test_no_more_logits_than_a_chunk_are_ever_held(
         with Largest() as seen:
             Loss(model)(batches.at(0)).sum().backward()
         sizes[most] = seen.size
-    assert sizes[10_000] <= 4 * 600 * 8  # the widest state: the MLP's
+    assert sizes[10_000] <= 4 * 600 * 8  # the widest state is that of the MLP
     if not pooled:
         assert sizes[10**9] >= 600 * 302
 
@@ -318,7 +318,7 @@ def test_bf16_is_near_fp32_and_keeps_parameters_whole(pooled: bool) -> None:
     del whole
 
 
-# --- what is refused
+# --- invalid settings
 
 
 def test_bad_batches_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""Checkpoints: resumed = uninterrupted, whatever interrupted it; what is damaged is refused."""
+"""A resumed run equals an uninterrupted one, and damaged checkpoints are refused."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def observers() -> list[Observer]:
 
 @cache
 def uninterrupted(name: str) -> tuple[Model, Result]:
-    """A model that nothing disturbed, and what was recorded of it."""
+    """Return a model that was trained without interruption, and its records."""
     model = build()
     about: dict[str, Any] = {"seeds": [0, 1, 2], "every": 1, "observers": observers()}
     return model, train(model, WORLD, CURRICULA[name], **about)
@@ -52,7 +52,7 @@ def test_resumed_equals_uninterrupted_bit_for_bit(
     whole, expected = uninterrupted(name)
 
     def stop(total: int) -> None:
-        if total >= at:  # a phase that stops early counts in full
+        if total >= at:  # a phase that stops early is counted in full
             raise InterruptedHereError
 
     def checkpoint() -> Checkpoint:
@@ -83,10 +83,9 @@ def test_resumed_equals_uninterrupted_bit_for_bit(
 
 
 def learn(folder: str, last: str = "none") -> None:
-    """What each of the killed processes does: 400 steps, with a checkpoint every three.
+    """Train 400 steps with a checkpoint every three steps, in a process that is killed.
 
-    After the step ``last`` it waits to be killed, so that none is too fast for its
-    test.
+    After the step ``last`` it waits to be killed, so that it cannot finish before.
     """
 
     def progress(done: int) -> None:
@@ -94,7 +93,7 @@ def learn(folder: str, last: str = "none") -> None:
             threading.Event().wait()
 
     torch.set_num_threads(1)
-    # What was forked before may have needed the compiler.
+    # Processes that were forked earlier may have needed the compiler.
     for name in [name for name in sys.modules if name.startswith("torch._dynamo")]:
         del sys.modules[name]
     vars(torch).pop("_dynamo", None)
@@ -119,7 +118,7 @@ def learn(folder: str, last: str = "none") -> None:
 
 @pytest.mark.slow
 def test_killed_at_any_moment_ends_alike(tmp_path: Path, forks: Forks) -> None:
-    """kill -9 while training, several times over; the end is the same to the last bit."""
+    """A run that is killed several times during training ends bitwise the same."""
     ends = []
     for kills in (0, 4):
         folder = tmp_path / str(kills)
@@ -160,7 +159,7 @@ def test_one_bit_of_a_checkpoint_is_noticed(tmp_path: Path) -> None:
     train(build(), WORLD, curriculum(), seeds=[0, 1, 2], checkpoint=checkpoint)
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
-    # The header too: names, forms and places of the tensors, and what the state is of.
+    # Also in the header: names, shapes and offsets of the tensors, and the state's origin.
     for place in [*range(0, 400, 3), *rng.integers(0, len(whole), 200).tolist()]:
         data = bytearray(whole)
         data[place] ^= 1 << int(rng.integers(8))

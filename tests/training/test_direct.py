@@ -1,4 +1,4 @@
-"""Steps by an optimizer's kernels alone move parameters as PyTorch's own steps do."""
+"""Steps that call an optimizer's kernels directly equal PyTorch's own steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from inweights.training.steps.optimizers.fused import (
 
 
 def with_rates(settings: dict[str, Any]) -> list[Optimizer]:
-    """Two neighbours with one rate, and a third with another."""
+    """Return three parameters, two adjacent ones with one rate and a third with another."""
     return [Optimizer(rate=rate, **settings) for rate in (1e-2, 1e-2, 3e-2)]
 
 
@@ -33,7 +33,7 @@ def with_rates(settings: dict[str, Any]) -> list[Optimizer]:
     ids=lambda settings: "-".join(map(str, settings.values())),
 )
 def test_steps_have_the_bits_of_torch(settings: dict[str, Any]) -> None:
-    """Also with rates that change between steps, and after a state was loaded."""
+    """Also if rates change between steps, and after a state was loaded."""
     flat = FlatParameters(build([0, 1, 2]))
     moving = flat.moving(("*",))
     start = flat.values.clone()
@@ -54,7 +54,7 @@ def test_steps_have_the_bits_of_torch(settings: dict[str, Any]) -> None:
             for group in optimizer.param_groups:
                 group["lr"] *= 0.9
             if not direct:
-                # Without them, the next step is torch's own.
+                # Without the kernels, the next step is torch's own.
                 optimizer._direct_kernels = None  # type: ignore[attr-defined]
             optimizer.step()
             assert optimizer._direct_kernels  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Edits as a step of a curriculum: which facts, what is measured when, and what is refused."""
+"""Edits as part of a curriculum: which facts, when they are measured, and errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from inweights.worlds import Analogy, Graph, RandomFacts, Reversal, TwoHop, Worl
 
 HOPS = [TwoHop(n=8, maps="permutation").build(seed) for seed in (0, 1, 2)]
 KNOWN = learners.two_hop(32, steps=120).phases[0]
-#: Every method, with what it takes to change an answer in few steps.
+#: Every method, with settings that change an answer in few steps.
 METHODS = {
     "rank-one": Edit(share=0.25),
     "rank-one, first block": Edit(
@@ -84,7 +84,7 @@ def test_an_edit_has_the_same_bits_alone_and_in_company(edit: Edit) -> None:
 
 @pytest.mark.parametrize("edit", SOME_SLOW)
 def test_new_answers_hold_and_are_unlearnt_by_the_old_facts(edit: Edit) -> None:
-    """Nothing follows that the probe, which edits a copy, would not have followed either."""
+    """The same consequences follow as for the probe, which edits a copy of the model."""
     model = learnt(Curriculum(phases=(KNOWN,)), HOPS[:1], [0])
     told = after_edits(model, HOPS[0], edit=edit)
     assert told.select("holds", "restored").row(0) == (0.0, 1.0)
@@ -180,7 +180,7 @@ def test_what_is_due_is_measured_before_and_after_the_edit() -> None:
 
 @pytest.mark.slow
 def test_a_sweep_stores_what_became_of_the_edits(tmp_path: Any) -> None:
-    """The edit is written as a table, too, as files do."""
+    """An edit may also be a table, as in files."""
     edit, world = Edit(count=2), TwoHop(n=8, maps="permutation")
     look = Measure(
         name="after", probe=after_edits, options={"edit": {"count": 2}}, every=10
@@ -228,7 +228,7 @@ def test_a_phase_without_an_edit_is_the_same_run_as_ever() -> None:
     ids=["attribution", "similarity", "edge", "first hop"],
 )
 def test_what_was_right_before_is_told_by_the_world(world: World, role: Any) -> None:
-    """A model that says what the world does is told to have all that follows unmoved."""
+    """For a model with the world's own answers, all consequences are reported as unchanged."""
     asked = Edited(
         MambaConfig(layers=1, width=8).build(
             vocabulary=len(world.vocabulary), seeds=[0]

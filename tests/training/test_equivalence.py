@@ -1,4 +1,4 @@
-"""Equivalences: R replicas = R single runs, ours = plain PyTorch."""
+"""R replicas equal R single runs, and training equals plain PyTorch."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_replicas_equal_single_runs(name: str) -> None:
         assert result.stopped[r] == single.stopped[0]
 
 
-#: Configs whose number of parameters fills the lanes of a processor, and such that
-#: leave a rest.
+#: Configs whose number of parameters fills the processor's vector registers, and configs
+#: that leave a remainder.
 SIZES = (
     GPTConfig(layers=1, width=16, heads=2),
     GPTConfig(layers=1, width=20, heads=2, context=7),
@@ -70,10 +70,10 @@ OPTIMIZERS = {
     "config", SIZES, ids=["whole lanes", "a rest", "odd", "rank 1"]
 )
 def test_every_size_has_the_same_bits_alone_and_in_company(config, optimizer) -> None:
-    """What is left over at the end of a block of numbers is rounded otherwise than its middle.
+    """Runs are bitwise equal although the remainder of a block is rounded differently.
 
-    So are products with one column, where a library has a kernel of its own for a
-    single matrix.
+    The same holds for products with one column, for which a library may have a special
+    kernel for single matrices.
     """
     plan = curriculum(
         optimizer=optimizer, steps=12, schedule=Schedule(kind="cosine", warmup=2)
@@ -102,10 +102,10 @@ def test_every_size_has_the_same_bits_alone_and_in_company(config, optimizer) ->
 def test_activations_of_odd_widths_have_the_same_bits_alone_and_in_company(
     config, batch
 ) -> None:
-    """A kernel that takes 32 numbers at once has another one for the rest, which rounds otherwise.
+    """Runs are equal although kernels for 32 numbers round the remainder differently.
 
-    Where a replica's rest lies in a block depends on how many replicas there are before
-    it.
+    The position of a replica's remainder in a block depends on the number of replicas
+    before it.
     """
     plan = curriculum(steps=8, **batch)
     together = build(range(3), config)
@@ -151,7 +151,7 @@ def test_replicas_with_worlds_of_their_own_equal_single_runs() -> None:
 def test_tables_of_who_stops_early_are_the_same_alone_and_in_company(
     every: int,
 ) -> None:
-    """Rows and steps, of the next phase, too; who diverges has one row, and stands still."""
+    """Rows and steps are equal, also in the next phase; a diverged run has one row."""
 
     rule = Stop(loss_below=2.3, every=1)
 
@@ -187,7 +187,7 @@ def test_tables_of_who_stops_early_are_the_same_alone_and_in_company(
         ):
             own = joint.filter(replica=r).drop("replica")
             lone = single.drop("replica").select(own.columns)
-            if r == 2:  # what is measured of it means nothing, and is none
+            if r == 2:  # its measurements are meaningless and therefore null
                 own, lone = own.select("step"), lone.select("step")
             assert_frame_equal(own, lone, abs_tol=1e-5)
         assert alone.losses["loss"].is_finite().all() == (r < 2)
@@ -209,7 +209,7 @@ def test_a_tiny_nn_never_reads_the_token_of_edges() -> None:
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("decayed", ["matrices", "all"])
 def test_same_as_plain_pytorch(decayed) -> None:
-    """The loss curve and the end of a run equal those of torch.optim on a copy, step by step."""
+    """The losses and the final parameters equal those of torch.optim on a copy."""
     ours = build([5])
     plain = copy.deepcopy(ours)
     spared = [

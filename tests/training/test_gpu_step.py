@@ -1,4 +1,4 @@
-"""What a step asks of an accelerator; counted without one, and compared where there is one."""
+"""Operations of a step on an accelerator, counted without a GPU and compared on one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SMALL = GPTConfig(layers=1, width=8)
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_a_step_never_waits_and_does_little_beside_the_model(case) -> None:
-    """On a device without numbers, where asking for one is an error."""
+    """Counted on the meta device, which has no numbers, so that reading one is an error."""
     _, phase, rates = case
     world = TwoHop(n=8, complexity=2).build(0)
     each = kernels(SMALL, world, phase, rates, replicas=3)
@@ -79,10 +79,10 @@ def test_steps_are_captured_on_a_gpu_only() -> None:
 
 
 @pytest.mark.slow
-# Dynamo itself makes an instance of an autograd function that it traces.
+# Dynamo itself creates an instance of an autograd function that it traces.
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 def test_a_compiled_model_trains_as_an_eager_one() -> None:
-    """In one piece: a break of the graph is an error. To the last bit, as the kernels are these."""
+    """Results are bitwise equal, and a break of the graph is an error."""
     ends = []
     for compiled in (False, True):
         model = build()
@@ -125,9 +125,9 @@ def _check_same(
         ends.append([value.cpu() for value in state(model)])
     assert_frame_equal(*losses, rel_tol=rtol, abs_tol=atol)
     if name == "edited":
-        # One weight in 3,072 has a gradient that is nothing but rounding, and Adam
-        # makes a whole step of it: on a CPU it moves most, too, where the start is
-        # changed in its last digits.
+        # One weight in 3,072 has a gradient that consists of rounding errors, from which
+        # Adam makes a full step. On a CPU it also moves most if the initial values are
+        # changed in their last digits.
         return
     for one, other in zip(*ends, strict=True):
         torch.testing.assert_close(one, other, rtol=rtol, atol=atol)
@@ -147,7 +147,7 @@ def test_a_step_is_captured_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode:UserWarning")
 @pytest.mark.parametrize("captured", [False, True])
 def test_a_step_makes_the_cpu_wait_for_nothing(captured: bool) -> None:
-    """Torch's own guard: from the sixth step on, what would wait is an error."""
+    """From the sixth step on, torch raises an error for operations that would synchronise."""
     model = build().to("cuda")
 
     def guard(total: int) -> None:

@@ -1,4 +1,4 @@
-"""Named learners: the recipes' own settings, and the default of every family."""
+"""Named learners have the recipes' settings and are the defaults of their families."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from inweights.worlds import (
 )
 from inweights.worlds.registry import Altered
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 GPT = iw.GPTConfig(layers=1, width=32)
@@ -64,7 +64,7 @@ def test_the_default_is_that_of_the_family(world, model, named) -> None:
     [(Hops(n=3), 4), (Reversal(n=3), 4), (Graph(), 2), (PathStar(arms=3), 2)],
 )
 def test_the_default_model_is_that_of_the_family(world, layers) -> None:
-    """Facts of chains and pairs are called edges, too, and are learnt as facts."""
+    """Facts of chains and pairs are also called edges, but are trained as facts."""
     (trial,) = Study(world).trials
     assert (trial.model.layers, trial.model.tied) == (layers, layers == 2)
 
@@ -106,7 +106,7 @@ def test_training_takes_the_named_learner() -> None:
 
 @pytest.mark.slow
 def test_depth_decides_and_defaults_do_not_hide_it(tmp_path) -> None:
-    """The trap of a new user: depth times width, with nothing said of the learner."""
+    """A sweep of depth and width without a learner shows the effect of depth."""
     table = iw.sweep(
         iw.TwoHop(n=10),
         iw.GPTConfig(tied=False),

@@ -1,4 +1,4 @@
-"""Where the loss is taken and how often a fact counts, with answers of several tokens."""
+"""Positions of the loss and weights of facts, with answers of several tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FACTS = {
     "self_edge": ([[7]], [[7]]),
 }
 
-#: At most as many answers as FACTS have positions.
+#: At most as many answers as positions in FACTS.
 LABELS = 20
 
 
@@ -37,7 +37,7 @@ def build() -> Model:
 
 
 def places(loss: Any, prompt: int, answer: int) -> list[int]:
-    """Positions of the input whose next token counts, by the words of the docstring."""
+    """Return the input positions with a label, as the docstring defines them."""
     if loss == "every":
         return list(range(prompt + answer - 1))
     if loss == "last":
@@ -48,7 +48,7 @@ def places(loss: Any, prompt: int, answer: int) -> list[int]:
 def plain_loss(
     model: Model, facts: dict[str, Any], loss: Any, weights: dict[str, float]
 ) -> Tensor:
-    """Weighted mean over labelled positions, one fact and one position at a time."""
+    """Compute the weighted mean over labelled positions, by loops over facts and positions."""
     total, share = torch.zeros(()), 0.0
     for role, weight in weights.items():
         for prompt, answer in zip(*facts[role], strict=True):
@@ -95,7 +95,7 @@ def test_chosen_places_of_a_long_answer() -> None:
         expected = plain_loss(plain, FACTS, loss, weights).item()
         assert found == pytest.approx(expected, rel=of_forward(plain, LABELS))
         losses.add(round(found, 6))
-    assert len(losses) == 5  # they can be told apart
+    assert len(losses) == 5  # they can be distinguished
     assert (
         one_step(FACTS, loss=(2,), roles=weights)[1]
         == one_step(FACTS, roles=weights)[1]
@@ -122,7 +122,7 @@ def test_weight_two_is_every_fact_twice() -> None:
     + [("last", {"first_hop": 3.0, "identity": 1.0})],
 )
 def test_the_loss_of_a_world_as_it_comes(loss: Any, weights: dict[str, float]) -> None:
-    """Every role, or the weighted ones, of facts of one token and of two."""
+    """The loss of all roles, or of weighted ones, for facts of one token and of two."""
     hops = TwoHop(n=4, complexity=2).build(seed=0)
     told = {
         role: hops.facts.matrix(hops.facts.with_role(role))

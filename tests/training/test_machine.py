@@ -1,4 +1,4 @@
-"""What the processor is told while a model trains."""
+"""Settings of the processor during training."""
 
 from __future__ import annotations
 

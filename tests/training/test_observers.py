@@ -1,4 +1,4 @@
-"""Observers are told what happens, in order, and change nothing."""
+"""Observers are notified of all events in order, and do not change results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORLD = TwoHop(n=3).build()
 
 
 class Diary(Observer):
-    """Writes down what it is told."""
+    """Observer that records its notifications."""
 
     def __init__(self, every: int = 1) -> None:
         self.every = every

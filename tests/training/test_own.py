@@ -1,4 +1,4 @@
-"""Losses, penalties, optimizers, schedules and observers of one's own."""
+"""Losses, penalties, optimizers, schedules and observers of users."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def phase(**changes: Any) -> Curriculum:
 
 
 def trained(learner: Any, seeds: list[int], **how: Any) -> torch.Tensor:
-    """Parameters after training, ``[R, P]``."""
+    """Return the parameters after training, ``[R, P]``."""
     model = GPT.build(vocabulary=len(WORLD.vocabulary), seeds=seeds)
     train(model, WORLD, learner, seeds=seeds, **how)
     return torch.cat([p.detach().flatten(1) for p in model.parameters()], dim=1)
@@ -96,7 +96,7 @@ def test_the_usual_loss_written_by_hand_is_the_usual_loss() -> None:
 
 @pytest.mark.parametrize("kind", ["AdamW", "SGD"])
 def test_torchs_class_is_the_library_s_optimizer(kind: str) -> None:
-    """For a few steps: AdamW turns differences by rounding into different signs."""
+    """Compared for a few steps, since AdamW amplifies rounding errors to full steps."""
     given = Optimizer(kind=getattr(torch.optim, kind), rate=0.01, weight_decay=0.1)
     usual = Optimizer(kind=kind.lower(), rate=0.01, weight_decay=0.1)  # type: ignore[arg-type]
     both = [trained(phase(steps=5, optimizer=one), [0, 1]) for one in (given, usual)]
@@ -104,7 +104,7 @@ def test_torchs_class_is_the_library_s_optimizer(kind: str) -> None:
 
 
 def test_an_elementwise_optimizer_of_ones_own_steps_all_replicas_at_once() -> None:
-    # Without the warning.
+    # Without a warning.
     trained(phase(steps=1, optimizer=Optimizer(kind=own.Lion)), [0, 1])
     with pytest.warns(UserWarning, match="Clipped is stepped replica by replica"):
         trained(phase(steps=1, optimizer=Optimizer(kind=own.Clipped)), [0, 1])
@@ -112,10 +112,10 @@ def test_an_elementwise_optimizer_of_ones_own_steps_all_replicas_at_once() -> No
 
 @MUON
 def test_muon_is_that_of_the_plain_parameters() -> None:
-    """Against a step as one writes it for one model, from the same gradients.
+    """Muon equals a step of a plain model with the same gradients.
 
-    Muon computes in half precision and amplifies what rounding leaves in directions
-    without a gradient, so gradients and steps are compared one by one.
+    Muon computes in half precision and amplifies rounding errors in directions without
+    a gradient, so gradients and steps are compared one by one.
     """
     seeds = [0, 1]
     given = Optimizer(kind=own.muon, rate=0.02)

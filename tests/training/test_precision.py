@@ -1,4 +1,4 @@
-"""Products in bfloat16, emulated: what is rounded, and that a run is the same in company."""
+"""Emulated products in bfloat16: rounding, and equality alone and in a group."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from inweights.worlds import Graph
     "config", [TinyNNConfig(width=512), MambaConfig(layers=1, width=32)]
 )
 def test_emulated_bf16_has_the_same_bits_alone_and_is_near_autocast(config) -> None:
-    """With kernels for bfloat16 the bits differ, for these models and this graph among others."""
+    """Kernels for bfloat16 would give different bits, for example for these models."""
     world = Graph(shape="cycle").build()
 
     def trained(precision: str, seeds: list[int]) -> Model:

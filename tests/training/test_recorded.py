@@ -1,4 +1,4 @@
-"""Steps that are recorded and run again have the numbers of steps computed as ever."""
+"""Steps that replay a recording give the same numbers as steps computed normally."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CONFIGS = (
 
 @pytest.fixture
 def recorders(monkeypatch: pytest.MonkeyPatch) -> list[RecordedLosses]:
-    """The recordings of trainings, which record from the first phase on, however short."""
+    """Collect the recordings of training runs, which record even in short phases."""
     made: list[RecordedLosses] = []
 
     def recorded(*args: Any) -> RecordedLosses:
@@ -87,7 +87,7 @@ def test_every_curriculum_has_the_same_bits(name: str, recorders, monkeypatch) -
 
 
 class Counting(EmbMLP):
-    """A model whose arithmetic depends on how often it was asked."""
+    """A model whose arithmetic depends on the number of calls."""
 
     asked = 0
 
@@ -148,7 +148,7 @@ def test_what_depends_on_numbers_or_chance_is_not_recorded() -> None:
 
 
 def test_a_batch_of_other_shapes_is_computed_as_ever(recorders) -> None:
-    """Pooled minibatches have as many labels as their sequences have."""
+    """The number of labels of pooled minibatches varies with their sequences."""
     world = TwoHop(n=4, complexity=2).build(1)
     plan = curriculum(pooled=True, batch=3)
     model = GPTConfig(layers=1, width=8).build(
@@ -159,7 +159,7 @@ def test_a_batch_of_other_shapes_is_computed_as_ever(recorders) -> None:
 
 
 def test_gradients_are_written_where_they_belong() -> None:
-    """Elementwise results, sums and index_add are not copied."""
+    """Results of elementwise operations, sums and index_add are not copied."""
     given, ids = torch.rand(2, 7, 5), torch.tensor([0, 2, 2, 1, 0, 0, 1])
     gradients = torch.zeros(2, 15 + 5 + 35)
     rows, bias, states = gradients.split((15, 5, 35), 1)
@@ -182,7 +182,7 @@ def test_gradients_are_written_where_they_belong() -> None:
 
 @pytest.mark.parametrize("sizes", [(32, 30, 15), (7, 251, 39)])
 def test_products_are_transposed_where_that_keeps_their_bits(sizes) -> None:
-    """MKL sums the second product in another order if it is transposed."""
+    """MKL sums the second product in a different order if it is transposed."""
     rows, inner, columns = sizes
     shapes = ((2, rows, inner), (2, inner, columns))
     numbers = torch.Generator().manual_seed(0)

@@ -1,4 +1,4 @@
-"""Training against a GPT-2 and a loop written again, plainly, with none of the library's code.
+"""Training compared with a plain GPT-2 and training loop, without code of the library.
 
 Shapes: ``B`` sequences, ``T`` positions, ``D`` width, ``H`` heads.
 """
@@ -74,7 +74,7 @@ class PlainGPT(nn.Module):
     def copy_from(self, ours: GPT) -> PlainGPT:
         for name, mine in self.named_parameters():
             theirs = ours.get_parameter(name)[0]
-            # nn.Linear keeps its matrix as [outputs, inputs], ours is [inputs,
+            # nn.Linear stores its matrix as [outputs, inputs], and our layers as [inputs,
             # outputs].
             linear = isinstance(self.get_submodule(name.rpartition(".")[0]), nn.Linear)
             mine.copy_(theirs.T if linear and mine.dim() == 2 else theirs)
@@ -82,7 +82,7 @@ class PlainGPT(nn.Module):
 
 
 def by_length(length: int) -> tuple[Tensor, ...]:
-    """Prompts of so many tokens ``[B, T]``, and their answers ``[B, 1]``."""
+    """Return the prompts of each length ``[B, T]`` and their answers ``[B, 1]``."""
     prompts = [WORLD.facts.prompt(i) for i in range(len(WORLD.facts))]
     own = [i for i, prompt in enumerate(prompts) if len(prompt) == length]
     answers = [WORLD.facts.answer(i) for i in own]
@@ -109,7 +109,7 @@ def plain_factor(schedule: Schedule, step: int, steps: int) -> float:
 
 
 def groups_of(plain: PlainGPT, decayed: str) -> list[dict[str, Any]]:
-    """Parameters by whether they decay: matrices do, what has one axis only where all do."""
+    """Return parameters with and without decay: by default only matrices decay."""
     vectors: dict[str, Any] = {
         "params": [p for p in plain.parameters() if p.dim() == 1]
     }
@@ -147,7 +147,7 @@ SCHEDULES = {
 
 
 def positions_of(batches: Batches, step: int) -> list[Tensor]:
-    """Positions of every fact's tokens at a step, fact by fact."""
+    """Return the positions of each fact's tokens at a step."""
     batch = batches.at(step)
     line = batch.inputs.positions.reshape(-1)
     lengths = [t for b, t in batch.inputs.shapes for _ in range(b)]
@@ -185,15 +185,15 @@ def test_loss_curve_and_end_equal_a_plain_loop(
     result = train(ours, WORLD, Curriculum(phases=(phase,)), seeds=[5], every=1)
     near = of_training(ours, len(WORLD.facts), len(expected))
     assert result.losses["loss"].to_list() == pytest.approx(expected, rel=near)
-    assert expected[-1] < expected[0] - 0.05  # it went somewhere
+    assert expected[-1] < expected[0] - 0.05  # the parameters changed
     end = PlainGPT(config).copy_from(ours)
     for (name, one), other in zip(
         end.named_parameters(), plain.parameters(), strict=True
     ):
         mine, theirs = one.data, other.data
         if name.endswith("qkv.bias"):
-            # Softmax does not see a bias of the keys: its gradient is rounding, which
-            # Adam scales up to steps of full size in a direction that means nothing.
+            # A bias of the keys does not affect the softmax. Its gradient is a rounding
+            # error, which Adam amplifies to full steps in a meaningless direction.
             mine, theirs = (
                 torch.cat([x[: len(x) // 3], x[-len(x) // 3 :]]) for x in (mine, theirs)
             )
@@ -203,7 +203,7 @@ def test_loss_curve_and_end_equal_a_plain_loop(
 
 
 def test_random_offsets_reach_the_position_table() -> None:
-    """The loss of every step is that of the plain model at the positions that the batches drew."""
+    """Every step's loss equals the plain model's at the positions drawn for the batch."""
     config = GPTConfig(layers=1, width=16, context=5)
     phase = Phase(steps=4, random_offset=True)
     ours = config.build(vocabulary=V, seeds=[5])
@@ -227,7 +227,7 @@ def test_random_offsets_reach_the_position_table() -> None:
 
 
 def test_emb_mlp_equals_its_equation() -> None:
-    """Definition 1 of Identity Bridge: the sum of embeddings, times a projection."""
+    """Emb-MLP is the sum of embeddings times a projection (Identity Bridge, Definition 1)."""
     outputs = WORLD.outputs.tolist()
     ours = EmbMLPConfig(width=8).build(vocabulary=V, seeds=[2], candidates=outputs)
     tokens = ours.tokens.weight[0].detach().clone().requires_grad_()

@@ -1,4 +1,4 @@
-"""Curricula that are refused, and a training that diverges."""
+"""Invalid curricula raise errors, and diverging runs are reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_bad_curricula_are_refused() -> None:
         curriculum(moves=("head.*",), freezes=("head.*",))
     with pytest.raises(ConfigError, match=r"did you mean 'tokens\.weight'"):
         train(build(), WORLD, curriculum(freezes=("token.*",)), seeds=[0, 1, 2])
-    # It stands still as it is.
+    # The diverged run keeps its parameters.
     with pytest.raises(ConfigError, match="unknown parameter"):
         train(
             build(),
@@ -40,7 +40,7 @@ def test_bad_curricula_are_refused() -> None:
         )
     later = Phase(name="later", freezes=("token.*",))
     steps: list[int] = []
-    # Found before the first phase.
+    # The error is raised before the first phase.
     with pytest.raises(ConfigError, match="unknown parameter"):
         train(
             build(),

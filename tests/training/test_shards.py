@@ -1,4 +1,4 @@
-"""One model on two processes: the same training, shared; they talk through gloo on a CPU."""
+"""One model trained by two processes, which communicate with gloo on a CPU."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CURRICULUM = Curriculum(
     )
 )
 STOPS = Curriculum(phases=(Phase(steps=60, stop=Stop(loss_below=2.6, every=3)),))
-#: Steps done when a training is cut off.
+#: Number of steps after which a training run is interrupted.
 CUT = 31
 
 
@@ -52,7 +52,7 @@ class CutOffError(Exception):
 
 
 class Plain(Shards):
-    """Plain data parallelism: every rank sums up all gradients and steps all columns."""
+    """Plain data parallelism: every rank sums all gradients and updates all columns."""
 
     def columns(self, count: int) -> tuple[int, int]:
         return 0, count
@@ -62,7 +62,7 @@ class Plain(Shards):
         dist.all_reduce(gradients)
 
     def gather(self, matrices: Mapping[str, torch.Tensor]) -> None:
-        del matrices  # all of them have everything
+        del matrices  # each rank has all columns
 
 
 def build() -> Model:
@@ -71,7 +71,7 @@ def build() -> Model:
 
 
 def learn(folder: Path, name: str, curriculum: Curriculum, **more: Any) -> None:
-    """Train, and keep parameters and losses under a name."""
+    """Train, and store parameters and losses under a name."""
     model = build()
     result = train(model, WORLD, curriculum, seeds=SEEDS, every=1, **more)
     end = {key: value.detach().contiguous() for key, value in model.named_parameters()}
@@ -106,7 +106,7 @@ def cut_off(folder: Path, name: str, **more: Any) -> Checkpoint:
 
 
 def work(place: str, rank: str) -> None:
-    """What each of the two processes does."""
+    """Run the program of each of the two processes."""
     torch.set_num_threads(1)
     folder, meeting = Path(place), f"file://{place}/meeting"
     dist.init_process_group("gloo", init_method=meeting, world_size=2, rank=int(rank))
@@ -122,7 +122,7 @@ def work(place: str, rank: str) -> None:
 
 @pytest.fixture(scope="module")
 def ends(tmp_path_factory: pytest.TempPathFactory, forks: Forks):
-    """Parameters and losses at the end of each training, by name."""
+    """Return the parameters and losses at the end of each training run, by name."""
     folder = tmp_path_factory.mktemp("ranks")
     cut_off(folder, "of one")
     work = "tests.training.test_shards:work"
@@ -149,7 +149,7 @@ def test_two_processes_train_what_one_does(ends) -> None:
 
 @pytest.mark.slow
 def test_a_sharded_optimizer_steps_as_a_whole_one_does(ends) -> None:
-    """To the last bit, and so does one that went on from a checkpoint."""
+    """Results are bitwise equal, also after resuming from a checkpoint."""
     whole = ends("plain")
     for name in ("sharded", "two, then two"):
         assert all(

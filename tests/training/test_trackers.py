@@ -1,4 +1,4 @@
-"""Trackers: what trainings, sweeps and recipes give them, and that each of them takes it."""
+"""Trackers receive the data of training runs, sweeps and recipes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHORT = iw.learners.two_hop_mlp(steps=20)
 
 
 class Recorder:
-    """A tracker that remembers."""
+    """A tracker that records its calls."""
 
     runs: list[Recorder] = []
 
@@ -155,7 +155,7 @@ def test_a_failure_is_told() -> None:
     def half(seed: int, rate: float) -> dict[str, float]:
         return {"score": rate} if seed else fails(seed, rate)
 
-    for function in (fails, half):  # of the second one a run is stored, and told of
+    for function in (fails, half):  # a run of the second recipe is stored and reported
         with pytest.raises(iw.InweightsError, match=r"no 0\.5"):
             iw.sweep(
                 function,

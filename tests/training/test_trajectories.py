@@ -1,9 +1,9 @@
-"""Short runs: their stored loss curves, when they are looked at, and what they learn.
+"""Short runs: their stored loss curves, the steps of records, and what they learn.
 
-A change of numbers is seen, and has to be meant:
+A change of numbers fails these tests, so it has to be intended:
 
-``pytest tests/training/test_trajectories.py --update-trajectories`` writes them anew;
-then say in ``CHANGELOG.md``, under "Numbers that changed", what moved and why.
+``pytest tests/training/test_trajectories.py --update-trajectories`` rewrites the curves.
+Afterwards describe in ``CHANGELOG.md``, under "Numbers that changed", what changed and why.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from inweights.probes import accuracy
 from inweights.training import Curriculum, Observer, Optimizer, Phase, Schedule, train
 from inweights.worlds import TwoHop
 
-#: A decay large enough that another convention of it shows beside rounding.
+#: A decay so large that a different convention would exceed rounding errors.
 ADAMW = Optimizer(weight_decay=3.0)
 STORED = Path(__file__).parent / "trajectories"
 
@@ -81,7 +81,7 @@ def test_observers_see_start_cadence_and_end() -> None:
 
 
 def test_losses_are_recorded_by_the_step_of_the_whole_training() -> None:
-    """Not of the phase: a phase of an odd number of steps does not shift what follows."""
+    """Records are at steps of the whole run, so an odd phase does not shift later ones."""
     phases = (Phase(name="first", steps=3), Phase(name="second", steps=4))
     result = train(build(), WORLD, Curriculum(phases=phases), seeds=[0, 1, 2], every=2)
     recorded = result.losses.filter(replica=1).select("phase", "step").rows()
@@ -89,7 +89,7 @@ def test_losses_are_recorded_by_the_step_of_the_whole_training() -> None:
 
 
 def test_emb_mlp_learns_the_bridge() -> None:
-    """The limit that the theory speaks of, in seconds: identity decides."""
+    """Identities decide whether Emb-MLP composes, as the theory predicts for the limit."""
     descent = Optimizer(kind="sgd", rate=1.0, weight_decay=0.0)
     for identity in (True, False):
         world = TwoHop(n=6, identity=identity).build()

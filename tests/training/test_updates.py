@@ -1,4 +1,4 @@
-"""What an update moves: what decays, what is frozen or has stopped, and the noise on gradients."""
+"""Effects of an update: decay, frozen parameters, stopped runs and gradient noise."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_what_does_not_move_stays_under_weight_decay() -> None:
 
 
 def test_what_is_frozen_stays_under_weight_decay() -> None:
-    """Every other parameter moves, as if the others had been listed one by one."""
+    """All other parameters change, as if they had been listed one by one."""
     decay = Optimizer(rate=1e-2, weight_decay=10.0)
     ends = []
     for words in (
@@ -81,7 +81,7 @@ def test_stopped_replicas_stand_still_while_others_go_on() -> None:
 
 
 def test_gains_and_biases_do_not_decay_unless_asked() -> None:
-    """Without a gradient a decay of one half halves what decays."""
+    """Without a gradient, a decay of one half halves the parameters that decay."""
     decayed: Any
     for decayed, vectors in (("matrices", 1.0), ("all", 0.5)):
         model = build([0])
@@ -99,7 +99,7 @@ def test_gains_and_biases_do_not_decay_unless_asked() -> None:
 @pytest.mark.parametrize("decayed", ["matrices", "all"])
 @pytest.mark.parametrize("moves", [("*",), ("blocks.*",)])
 def test_what_decays_is_the_same_alone_and_in_company(decayed, moves) -> None:
-    """To the last bit of the first update, whatever the neighbours decay."""
+    """The first update is bitwise equal, whatever the decay of other runs."""
     own = Optimizer(rate=1e-2, weight_decay=3.0, decayed=decayed)
     other = Optimizer(rate=1e-2, weight_decay=1.0)
     gradients = torch.randn(3, 20_000, generator=torch.Generator().manual_seed(0))
@@ -116,7 +116,7 @@ def test_what_decays_is_the_same_alone_and_in_company(decayed, moves) -> None:
 
 
 def test_what_decays_is_named_where_anything_does() -> None:
-    """Runs made when everything decayed keep their name under "all", those without decay always."""
+    """Earlier runs, in which everything decayed, keep their key with "all"."""
     assert identity_of(Optimizer())["decayed"] == "matrices"
     assert "decayed" not in identity_of(Optimizer(decayed="all"))
     assert "decayed" not in identity_of(Optimizer(weight_decay=0.0))
@@ -140,7 +140,7 @@ def test_noise_is_a_share_of_each_replicas_gradient() -> None:
 
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 def test_who_has_columns_that_do_not_move_keeps_a_state_too(decay: float) -> None:
-    """Ranks gather as many matrices each; what a rank has of the frozen tokens stays."""
+    """Ranks gather equally many matrices, and frozen tokens of a rank do not change."""
     model = build([0])
     flat = FlatParameters(model)
     moving = flat.moving(("*",), ("tokens.*",))
