@@ -1,9 +1,9 @@
-"""Calls every public function and class with arguments that do not fit; prints what is not ours.
+"""Call every public function and class with invalid arguments, and print unexpected errors.
 
-A result, one of the library's own errors, or Python's error of a call that lacks an
-argument is right. It runs in a process of its own, without the checks of shapes that
-the other tests have: ``python -m tests.house.border WALK…``, with the walks of
-:data:`WALKS`; without any, all calls of all functions are made.
+A call may return a result or raise one of the library's own errors. It runs in a new
+process, without the checks of shapes that the other tests have: ``python -m
+tests.house.border WALK…``, with names of :data:`WALKS`; by default all calls of all
+functions are made.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ FACES = (
     "inweights.runs",
     "inweights.actions",
 )
-#: They do their whole work whatever is given: train, read the whole ledger, look at the
-#: machine.
+#: Functions that are not called, as they train, read the whole ledger or inspect the
+#: machine whatever their arguments are.
 AT_WORK = {
     "board",
     "costs",
@@ -60,7 +60,7 @@ REQUIRED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_K
 
 
 def unusual() -> dict[str, Callable[[], Any]]:
-    """Arguments that no function was written for; made anew for each call."""
+    """Return functions that make unusual arguments, by a description of each."""
     return {
         "None": lambda: None,
         "numpy scalar": lambda: np.float64(0.5),
@@ -87,7 +87,7 @@ def unusual() -> dict[str, Callable[[], Any]]:
 
 
 def public() -> Iterator[tuple[str, Any]]:
-    """Every public function and class of the library, once."""
+    """Yield the name and value of every public function and class of the library once."""
     seen: set[int] = set()
     for face in FACES:
         module = import_module(face)
@@ -102,13 +102,13 @@ def public() -> Iterator[tuple[str, Any]]:
 
 
 def _is_no_call(thing: Any) -> bool:
-    """Whether it is an error, or a protocol, which nobody makes."""
+    """Return whether it is an error or a protocol, which are not called."""
     is_error = inspect.isclass(thing) and issubclass(thing, BaseException)
     return is_error or getattr(thing, "_is_protocol", False)
 
 
 def required(thing: Any) -> tuple[list[str], list[str]]:
-    """Names of arguments without a default: those given by place, and by name."""
+    """Return the names of required arguments: positional ones and keyword-only ones."""
     found = inspect.signature(thing).parameters.values()
     needed = [one for one in found if one.default is one.empty]
     by_place = [one.name for one in needed if one.kind in REQUIRED]
@@ -116,12 +116,12 @@ def required(thing: Any) -> tuple[list[str], list[str]]:
 
 
 def wrong(call: Callable[[], Any]) -> str:
-    """What a call raises that is none of the library's errors; "" where all is right."""
+    """Return the error of a call that is not one of the library's, or an empty string."""
     try:
         call()
     except InweightsError as error:
         return "" if str(error).strip() else "an error without a message"
-    except Exception as error:  # noqa: BLE001  # it is what is looked for
+    except Exception as error:  # noqa: BLE001  # any other error is a finding
         return f"{type(error).__name__}: {error}".partition("\n")[0]
     return ""
 
@@ -138,12 +138,12 @@ def _called(thing: Any, make: Callable[[], Any]) -> Any:
 
 
 class Walk(NamedTuple):
-    """Some of the calls.
+    """A selection of the calls.
 
     Attributes:
-        step: Every how many functions one is called.
-        among_good: One wrong argument among good ones (:mod:`tests.house.border_good`),
-            in place of the same wrong value for all.
+        step: One of so many functions is called.
+        among_good: Whether one argument is wrong and the others are valid
+            (:mod:`tests.house.border_good`), instead of one wrong value for all.
     """
 
     step: int
@@ -160,7 +160,7 @@ WALKS = {
 
 
 def main(*names: str) -> int:
-    """Print each call that went wrong, and how many calls there were; return 1 if any went wrong.
+    """Print wrong calls and the number of calls; return 1 if any call was wrong.
 
     Args:
         *names: Names of :data:`WALKS`; by default all calls of all functions.
@@ -183,5 +183,5 @@ def main(*names: str) -> int:
 
 
 if __name__ == "__main__":
-    with TemporaryDirectory() as place, chdir(place):  # some of them write files
+    with TemporaryDirectory() as place, chdir(place):  # some functions write files
         raise SystemExit(main(*sys.argv[1:]))

@@ -1,8 +1,8 @@
-"""Arguments that fit public functions, by the name of the parameter: one of them is made wrong.
+"""Call public functions with one invalid argument among valid ones.
 
-:func:`one_wrong` yields the calls of a function in which one argument does not fit and
-all others do. A function whose parameters have no good value here is called with wrong
-ones alone (:mod:`tests.house.border`).
+:func:`one_wrong` yields the calls of a function in which one argument is invalid and all
+others are valid. A function without valid values here is only called with the same
+invalid value for all arguments (:mod:`tests.house.border`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import inweights as iw
 from inweights.theory import Program, solve
 
 Make = Callable[[], Any]
-#: Parameters of calls that train, solve or wait for long, or look at the whole disk.
+#: Parameters that are not changed, as they may make a call long or search the whole disk.
 LONG = {
     "steps",
     "seconds",
@@ -31,7 +31,7 @@ LONG = {
     "download",
     "plugins",
 }
-#: They train, solve or examine, whatever is wrong with one of their arguments.
+#: Functions that are left out, as they take long even if one argument is invalid.
 AT_LENGTH = {"audit", "augment", "bridge_projection", "predict", "run", "train"}
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -75,7 +75,7 @@ def _karate() -> Any:
     return nx.karate_club_graph()
 
 
-#: A value for parameters of a name; several where a name means several things.
+#: Valid values of parameters by name; several if a name has several meanings.
 GOOD: Mapping[str, tuple[Make, ...]] = {
     "model": (_model, lambda: iw.EmbMLPConfig(width=4), lambda: _graph()[0]),
     "first": (_model,),
@@ -129,7 +129,7 @@ GOOD: Mapping[str, tuple[Make, ...]] = {
 
 
 def fitting(thing: Any) -> dict[str, Make] | None:
-    """Return arguments with which a function gives a result; ``None`` where none are known."""
+    """Return arguments with which a function succeeds, or ``None`` if none are known."""
     parameters = inspect.signature(thing).parameters.values()
     needed = [
         one.name for one in parameters if one.default is one.empty and one.kind in NAMED
@@ -142,7 +142,7 @@ def fitting(thing: Any) -> dict[str, Make] | None:
         made = {name: GOOD[name][min(which, len(GOOD[name]) - 1)] for name in needed}
         try:
             thing(**{name: make() for name, make in made.items()})
-        except Exception:  # noqa: BLE001  # another value may fit
+        except Exception:  # noqa: BLE001  # another value may be valid
             continue
         return made
     return None
@@ -151,7 +151,7 @@ def fitting(thing: Any) -> dict[str, Make] | None:
 def one_wrong(
     thing: Any, wrong: Mapping[str, Make]
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield what is wrong, and the call, for every parameter and every wrong value."""
+    """Yield a description and the call for every parameter and every invalid value."""
     good = fitting(thing)
     if good is None:
         return

@@ -1,7 +1,8 @@
-"""The fit of the probabilities of predictions: ``python -m tests.house.calibration RUN``.
+"""Fit the probabilities of predictions: ``python -m tests.house.calibration RUN``.
 
-RUN is a folder of ``beyond/calibrated-predictions``. It prints how well the fit does on
-families that it has not seen. Claims are about ``pilot.json``, which stays as it is.
+RUN is the folder of a run of ``beyond/calibrated-predictions``. The fit is written to
+``fitted.json``, and its scores on families that it was not fitted to are printed. Claims
+are about ``pilot.json``, which is not changed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from inweights.theory.prediction.calibration.fitted import (
 )
 from inweights.worlds.arrays import Floats
 
-#: Penalty of squared effects, for each world.
+#: Weight of the penalty on squared effects; worlds have a total weight of 1.
 RIDGE = 1e-4
 
 
@@ -42,10 +43,10 @@ def fit(queries: pl.DataFrame, worlds: pl.DataFrame, replicas: int) -> Calibrati
     """Fit probabilities to trained worlds, once with all families and once without each.
 
     Args:
-        queries: A row a query and model: ``family``, ``seed``, ``model``, ``query``,
+        queries: One row per query and model: ``family``, ``seed``, ``model``, ``query``,
             ``share`` (of the replicas that answer it) and the features.
-        worlds: A row a world: ``family``, ``seed`` and the properties.
-        replicas: Of each model on each world.
+        worlds: One row per world: ``family``, ``seed`` and the properties.
+        replicas: Number of replicas of each model on each world.
     """
     names = worlds["family"].unique(maintain_order=True).to_list()
     spread = {
@@ -72,7 +73,7 @@ def effects_of(queries: pl.DataFrame) -> dict[str, Effects]:
 
 
 def logistic(queries: pl.DataFrame) -> Effects:
-    """Logistic regression on shares with the signs of :data:`FEATURES`; each world counts alike."""
+    """Fit a logistic regression with the signs of :data:`FEATURES`; worlds weigh the same."""
     matrix, names = columns(queries)
     share = queries["share"].to_numpy()
     weight = queries.select(1 / pl.len().over("family", "seed")).to_series().to_numpy()
@@ -102,7 +103,7 @@ def logistic(queries: pl.DataFrame) -> Effects:
 
 
 def errors_of(queries: pl.DataFrame, effects: Mapping[str, Effects]) -> Effects:
-    """The 90th percentile over worlds of how far a mean probability is from the share."""
+    """Return the 90th percentile over worlds of the error of the mean probability."""
     found = {}
     for model, own in effects.items():
         rows = queries.filter(model=model)
@@ -118,7 +119,7 @@ def errors_of(queries: pl.DataFrame, effects: Mapping[str, Effects]) -> Effects:
 
 
 def refitted(queries: pl.DataFrame) -> Calibration:
-    """Fit to the table ``queries`` of a run."""
+    """Fit probabilities to the table ``queries`` of a run."""
     worlds = queries.group_by("family", "seed", maintain_order=True).agg(
         pl.col(f"world_{name}").first().alias(name) for name in PROPERTIES
     )
@@ -126,7 +127,7 @@ def refitted(queries: pl.DataFrame) -> Calibration:
 
 
 def held_out(known: Calibration, queries: pl.DataFrame) -> str:
-    """Say how well a fit does on families that it has not seen: scores as CSV, and reliability."""
+    """Return scores and reliability on families that were left out of the fit, as CSV."""
     rows, scores = judged(known, queries)
     means = pl.col("brier", "log_loss", "auc").mean().round(3)
     by = ["model", "predictor"]

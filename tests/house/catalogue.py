@@ -1,13 +1,12 @@
-"""``make records``: what the catalogue of recipes keeps.
+"""Write the records of the catalogue of recipes, as a part of ``make records``.
 
-That is ``index.jsonl``, ``protocols.json`` and ``minutes.json``.
+The records are ``index.jsonl``, ``protocols.json`` and ``minutes.json``.
 
-``python -m tests.house.catalogue`` writes the index; with names of recipes, or ``all``,
-it also estimates their minutes. A few steps of each training and a few of the other
-tasks are tried out, so that the whole takes minutes and not days; processor time, so
-that what else the machine does is not counted. Of recipes with a pretrained model it
-takes the seconds of a run that is stored here, which should be one with ``--jobs 1`` on
-a quiet machine.
+``python -m tests.house.catalogue`` writes the first two; with names of recipes, or
+``all``, it also estimates their minutes. It runs a few steps of each training and a few
+of the other tasks, so that this takes minutes and not days, and measures processor time,
+so that other programs do not count. For recipes with a pretrained model it takes the
+seconds of a stored run, which should be one with ``--jobs 1`` on an idle machine.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ from inweights.training.learners.kinds import Curriculum
 from inweights.training.steps.machine import use_threads
 
 HERE = Path(index.__file__).parent
-#: Processor seconds that are spent on trying trainings of a recipe, and on its other
-#: tasks.
+#: Processor seconds that are spent on timing the trainings of a recipe, and as many on
+#: its other tasks.
 SPENT = 20.0
 
 
@@ -50,14 +49,14 @@ def built_in() -> list[str]:
 
 
 def current() -> bytes:
-    """What the index has to hold, by the recipes as they are."""
+    """Return the content of the index, computed from the recipes."""
     return b"".join(
         msgspec.json.encode(index.read_entry(name)) + b"\n" for name in built_in()
     )
 
 
 def current_protocols() -> bytes:
-    """What is stored of how near recipes are to their papers, as it is computed now."""
+    """Return the content of ``protocols.json``, computed from recipes and their papers."""
     found = {name: protocols.beside_paper(get_recipe(name)) for name in built_in()}
     kept = {name: one for name, one in found.items() if one}
     return msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n"
@@ -71,7 +70,7 @@ def plan_of(recipe: Recipe) -> Work:
 
 
 def shared_runs(before: Sequence[Work], own: Work) -> set[str]:
-    """Return keys of runs that need no training where those of other recipes keep their weights."""
+    """Return keys of runs that need no training if earlier recipes stored their weights."""
     trained: dict[str, set[str]] = {}
     for work in before:
         for key, parts in work.parts.items():
@@ -85,11 +84,11 @@ def shared_runs(before: Sequence[Work], own: Work) -> set[str]:
 
 
 def estimate(recipe: Recipe, before: Sequence[Work] = ()) -> Timing:
-    """Return about how many processor minutes a recipe takes at scale ``cpu``.
+    """Return an estimate of the processor minutes of a recipe at scale ``cpu``.
 
     Args:
         recipe: The recipe.
-        before: Runs of the recipes before it in the list.
+        before: Runs of the recipes that come before it in the list.
     """
     slow = pace()
     work = plan_of(recipe)
@@ -140,7 +139,7 @@ def write_minutes(names: list[str]) -> None:
             if not extras(recipe.scales["cpu"]):
                 before = [*works.values()][: [*works].index(recipe.name)]
                 known[recipe.name] = estimate(recipe, before)
-            # A pretrained model's cannot be guessed from a piece.
+            # Minutes with a pretrained model cannot be estimated from a few tasks.
             elif ran := find(recipe.name):
                 known[recipe.name] = Timing(
                     recipe.version, round(ran.seconds / 60, 3), False, round(pace(), 3)

@@ -1,8 +1,8 @@
-"""What only people can add: ``python -m tests.house.citation`` prints what is missing.
+"""Print what people still have to fill in: ``python -m tests.house.citation``.
 
-``make release`` prints it. With ``--publish``, as the workflow of a release runs it,
-anything that is missing ends it with an error, but for the DOI, which an archive gives
-after the first release.
+``make release`` runs this. With ``--publish``, as in the workflow of a release, the exit
+code is 1 if anything is missing except for the DOI, which an archive assigns after the
+first release.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import yaml
 FILE = Path(__file__).parents[2] / "CITATION.cff"
 #: Fields that name a place or a person outside of this repository.
 LEFT_TO_PEOPLE = ("repository-code", "doi")
-#: How the file marks a field that people have not filled in yet.
+#: Start of the line that marks a field that people have not filled in yet.
 MARK = "# TO FILL IN "
-#: What is missing where ``pyproject.toml`` has no address of the project.
+#: What is named as missing if ``pyproject.toml`` has no address of the project.
 ADDRESS = "[project.urls] in pyproject.toml"
 
 
 def citation() -> dict[str, Any]:
-    """Return the fields of the file."""
+    """Return the fields of the citation file."""
     return yaml.safe_load(FILE.read_text(encoding="utf-8"))
 
 
@@ -53,7 +53,7 @@ def marked(text: str) -> list[str]:
 
 
 def main(words: list[str]) -> int:
-    """Print what is missing; 1 where that forbids to publish."""
+    """Print what is missing; return 1 if this prevents publishing."""
     found = missing(citation())
     project = tomllib.loads((FILE.parent / "pyproject.toml").read_text("utf-8"))
     if not project["project"].get("urls"):

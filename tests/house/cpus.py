@@ -1,9 +1,9 @@
-"""``make test-cpus``: the numerical tests under several instruction sets, kernels and threads.
+"""``make test-cpus``: run numerical tests with several instruction sets, kernels and threads.
 
 Each setting is one run of pytest with variables that the libraries read when they are
-loaded. The processes that run the tests say what the libraries made of them, and that
-is compared with what was wanted: a setting that this machine's build does not take is
-said to be so, and is no success.
+loaded. The processes that run the tests write what the libraries use, which is compared
+with the setting: a setting that the libraries here do not adopt is reported, and counts
+as a failure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 
-#: What has floating-point numbers in it.
+#: Tests of floating-point numbers.
 FOLDERS = (
     *(
         f"tests/{room}"
@@ -31,10 +31,10 @@ FOLDERS = (
     "tests/test_golden.py",
     "tests/docs/test_pages.py",
 )
-#: Kernels of OpenBLAS that nearly every processor of a kind can run. All that are not
-#: the processor's own are tried.
+#: Kernels of OpenBLAS that nearly every processor of an architecture can run. Those that
+#: the processor does not use by default are tried.
 KERNELS = {"x86_64": ("Nehalem", "Haswell"), "aarch64": ("ARMV8", "NEOVERSEN1")}
-#: Read by the libraries; none comes in from outside.
+#: Variables that the libraries read; values from outside are removed.
 READ = (
     "ATEN_CPU_CAPABILITY",
     "OPENBLAS_CORETYPE",
@@ -48,7 +48,7 @@ READ = (
 
 @dataclass(frozen=True)
 class Setting:
-    """Variables, and a fact that they lead to: its name and a pattern of its value."""
+    """Variables, and the name and a pattern of the fact that they should lead to."""
 
     variables: dict[str, str]
     fact: str
@@ -59,7 +59,7 @@ class Setting:
 
 
 def settings(machine: str, kernels: str) -> list[Setting]:
-    """What is tried on a kind of machine whose own kernels of OpenBLAS are known."""
+    """Return the settings to try on an architecture with these default OpenBLAS kernels."""
     others = [k for k in KERNELS.get(machine, ()) if k not in kernels]
     found = [Setting({"OMP_NUM_THREADS": str(n)}, "threads", f"{n}$") for n in (1, 2)]
     found.append(Setting({"ATEN_CPU_CAPABILITY": "default"}, "torch", "DEFAULT|NO AVX"))
@@ -77,7 +77,7 @@ def settings(machine: str, kernels: str) -> list[Setting]:
 
 
 def facts() -> dict[str, str]:
-    """What the libraries of this process run."""
+    """Return the threads, instruction sets and kernels that the libraries use here."""
     import numpy as np  # noqa: F401 (with its BLAS)
     import scipy.linalg  # noqa: F401 (with another)
     import torch
@@ -113,14 +113,14 @@ def facts() -> dict[str, str]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """As a plugin of pytest: where its processes say their facts."""
+    """Add the option with the folder to which processes of pytest write their facts."""
     parser.addoption(
         "--facts", type=Path, help="a folder; each process writes a file into it"
     )
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """The one that only hands tests to others has none to tell."""
+    """Write the facts of a process, unless it only distributes tests to others."""
     if hasattr(session.config, "workerinput") or not session.config.getoption(
         "numprocesses", None
     ):
@@ -132,7 +132,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def run(setting: Setting, words: list[str]) -> bool:
-    """Run the tests under a setting, print its line, and return whether all is well."""
+    """Run the tests with a setting, print a line, and return whether they passed with it."""
     outside = {name: value for name, value in os.environ.items() if name not in READ}
     environment = outside | {"OMP_NUM_THREADS": "1"} | setting.variables
     with tempfile.TemporaryDirectory() as folder:
@@ -167,7 +167,7 @@ def run(setting: Setting, words: list[str]) -> bool:
 
 
 def main() -> int:
-    """Run every setting; 1 where a test fails or a setting has no effect."""
+    """Run every setting; return 1 if a test fails or a setting has no effect."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="settings with this in their name")
     parser.add_argument(

@@ -1,9 +1,9 @@
-"""Set up the project's environment from the pins of ``constraints.txt``: what ``make`` does first.
+"""Set up the project's environment from the pins of ``constraints.txt``.
 
-``python -m tests.house.environment dev`` installs the parts of a stage with
-``--no-deps``, so that nothing is resolved, and prints the time and size of each. It
-needs Python alone. ``uv`` does the work where it is there or can be had, and pip where
-not. No NVIDIA GPU, no CUDA build of torch.
+``make`` runs this first. ``python -m tests.house.environment dev`` installs the parts of
+a stage with ``--no-deps``, so that nothing is resolved, and prints the time and size of
+each. It needs only Python. ``uv`` is used if it is installed or can be, otherwise pip. A
+CUDA build of torch is only installed for an NVIDIA GPU or on request.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PINS = ROOT / "constraints.txt"
 OLDEST = (3, 11)
-#: Parts of the pins that a stage installs. Each stage has what the one before it has.
+#: Parts of the pins that a stage installs. Each stage includes the one before it.
 STAGES = {
     "demo": ("demo",),
     "docs": ("demo", "docs"),
     "dev": ("demo", "docs", "dev", "optional"),
 }
-#: In place of a stage: torch alone, before something else is installed, such as a
-#: release.
+#: Name that stands for torch alone instead of a stage, for an environment into which a
+#: release is installed next.
 TORCH_ALONE = "torch"
-#: A line is printed at least this often, so that a long download does not look like a
-#: stop.
+#: A line is printed at least this often, so that a long download does not look as if it
+#: hangs.
 SECONDS_BETWEEN_LINES = 10
 CUDA_REFUSED = """\
 torch {version} for CPUs was not found: pip would take the build for NVIDIA GPUs (about 3 GB), and
@@ -43,11 +43,11 @@ build: make CUDA=1 demo"""
 
 
 class SetupError(Exception):
-    """An environment could not be set up; the text says why, and what to do."""
+    """An environment could not be set up; the message says why and what to do."""
 
 
 def read_pins(path: Path = PINS) -> dict[str, list[str]]:
-    """Return the requirements of each part of the file of pins; a part starts with ``# [name]``."""
+    """Return the requirements of each part of the pins; a part starts with ``# [name]``."""
     parts: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -60,12 +60,12 @@ def read_pins(path: Path = PINS) -> dict[str, list[str]]:
 
 
 def name_of(pin: str) -> str:
-    """Return the name in a requirement."""
+    """Return the package name of a requirement."""
     return re.split(r"[=<>!~; \[]", pin)[0]
 
 
 def has_nvidia_gpu() -> bool:
-    """Whether the driver of an NVIDIA GPU is there."""
+    """Return whether the driver of an NVIDIA GPU is installed."""
     return Path("/proc/driver/nvidia/version").exists() or bool(
         shutil.which("nvidia-smi")
     )
@@ -75,8 +75,8 @@ class Environment:
     """A virtual environment that packages are installed into, by uv or by pip.
 
     Args:
-        folder: Where it is, or is to be made.
-        made_by: The Python that makes it; by default the one that runs this.
+        folder: Its folder, which need not exist yet.
+        made_by: The Python that creates it; by default the one that runs this program.
     """
 
     def __init__(self, folder: Path, made_by: str = sys.executable) -> None:
@@ -87,7 +87,7 @@ class Environment:
         self.uv = ""
 
     def make(self) -> None:
-        """Make the environment, unless it is there."""
+        """Create the environment unless it exists."""
         if self.python.exists() and answers([*self.pip, "--version"]):
             return
         try:
@@ -109,10 +109,10 @@ class Environment:
             )
 
     def find_uv(self, pin: str) -> None:
-        """Take uv from the path, or else from pip's index, if that is the public one.
+        """Find uv on the path, or install it if pip uses the public index.
 
-        Where pip is set to another index, that may be the only one within reach, and uv
-        does not read how pip is set.
+        If pip is configured for another index, this may be the only one within reach,
+        and uv does not read the configuration of pip.
         """
         self.uv = shutil.which("uv") or ""
         if self.uv:
@@ -127,7 +127,7 @@ class Environment:
 
     @property
     def pip(self) -> list[str]:
-        """The words that start pip."""
+        """Command that starts pip."""
         return [
             str(self.python),
             "-m",
@@ -137,7 +137,7 @@ class Environment:
         ]
 
     def install(self, words: list[str]) -> None:
-        """Install with uv, and with pip where uv cannot."""
+        """Install with uv, or with pip if there is no uv or it fails."""
         if self.uv:
             try:
                 self.install_by_uv(words)
@@ -148,11 +148,11 @@ class Environment:
         self.install_by_pip(words)
 
     def install_by_pip(self, words: list[str]) -> None:
-        """Install with pip, which compiles nothing: most modules are never imported."""
+        """Install with pip without compiling, as most modules are never imported."""
         call([*self.pip, "install", "--quiet", "--no-compile", *words])
 
     def install_by_uv(self, words: list[str]) -> None:
-        """Install with uv; it keeps no cache where the home cannot be written."""
+        """Install with uv, without its cache if the home folder cannot be written."""
         cache = [] if os.access(Path.home(), os.W_OK) else ["--no-cache"]
         start = [
             self.uv,
@@ -166,13 +166,13 @@ class Environment:
         call([*start, *words], UV_HTTP_RETRIES="1")
 
     def install_torch(self, pin: str, cuda: bool) -> str:
-        """Install torch: the CPU's build, unless a GPU is there or the large build is wanted.
+        """Install torch, with CUDA only if there is a GPU or ``cuda`` is true.
 
-        Pip is asked first which build it would take: a folder or an index that it is
-        set to may have the CPU's.
+        A dry run of pip first tells which build it would install, as its configured
+        folder or index may have the CPU build.
 
         Returns:
-            Which build that is, in words.
+            Which build was installed, in words.
 
         Raises:
             SetupError: Only a build for GPUs is within reach.
@@ -196,20 +196,20 @@ class Environment:
         raise SetupError(CUDA_REFUSED.format(version=pin.partition("==")[2]))
 
     def dry_run(self, pin: str) -> list[str]:
-        """Return what the file that pip would install for a pin asks for."""
+        """Return the requirements of the file that pip would install for a pin."""
         dry = ["install", "--quiet", "--no-deps", "--dry-run", "--report", "-", pin]
         install = json.loads(output([*self.pip, *dry]))["install"]
         return install[0]["metadata"].get("requires_dist", []) if install else []
 
     def installed(self, name: str) -> str:
-        """Return the version of a package without its build, or nothing."""
+        """Return the version of a package without its build, or an empty string."""
         program = "import importlib.metadata as m, sys; print(m.version(sys.argv[1]))"
         words = [str(self.python), "-c", program, name]
         found = subprocess.run(words, capture_output=True, text=True)
         return found.stdout.strip().partition("+")[0]
 
     def megabytes(self) -> int:
-        """Return the size of all files of the environment."""
+        """Return the size of all files of the environment in megabytes."""
         files = (
             Path(place) / name
             for place, _, names in os.walk(self.folder)
@@ -219,14 +219,14 @@ class Environment:
 
 
 def takes_cuda(requirements: list[str]) -> bool:
-    """Whether a file that asks for these packages on Linux is a build for NVIDIA GPUs."""
+    """Return whether a file with these requirements is a build for NVIDIA GPUs on Linux."""
     return sys.platform == "linux" and any(
         re.match(r"nvidia-|cuda-|triton", requirement) for requirement in requirements
     )
 
 
 def call(words: list[str], cwd: Path = ROOT, **variables: str) -> None:
-    """Run a command; say now and then that it goes on, and raise what it says if it fails."""
+    """Run a command with lines of progress; raise an error with its output if it fails."""
     started = time.monotonic()
     process = subprocess.Popen(
         words,
@@ -250,7 +250,7 @@ def call(words: list[str], cwd: Path = ROOT, **variables: str) -> None:
 
 
 def output(words: list[str]) -> str:
-    """Return what a command prints; an error if it fails."""
+    """Return the output of a command; raise an error if it fails."""
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         raise SetupError(done.stderr.strip() or f"{words[0]} failed")
@@ -258,7 +258,7 @@ def output(words: list[str]) -> str:
 
 
 def answers(words: list[str]) -> bool:
-    """Whether a command ends well."""
+    """Return whether a command succeeds."""
     return subprocess.run(words, cwd=ROOT, capture_output=True).returncode == 0
 
 
@@ -266,9 +266,9 @@ def set_up(environment: Environment, stage: str, cuda: bool = False) -> None:
     """Install a stage and print the seconds and megabytes of its parts.
 
     Args:
-        environment: Made here, if it is not there.
+        environment: The environment, which is created if it does not exist.
         stage: A name of :data:`STAGES`, or :data:`TORCH_ALONE`.
-        cuda: Take torch's build for NVIDIA GPUs, even where there is none.
+        cuda: Install the CUDA build of torch even if there is no NVIDIA GPU.
     """
     pins = read_pins()
     first = {name_of(pin): pin for pin in pins["demo"]}
@@ -304,12 +304,12 @@ def set_up(environment: Environment, stage: str, cuda: bool = False) -> None:
 
 
 def without_torch(pins: list[str]) -> list[str]:
-    """Leave out torch, which is installed first, and uv, which may come from elsewhere."""
+    """Return pins without torch and uv, which are installed before the other packages."""
     return [pin for pin in pins if name_of(pin) not in ("torch", "uv")]
 
 
 def install_optional(environment: Environment, pins: list[str]) -> None:
-    """Install packages whose tests skip without them; say which cannot be had."""
+    """Install packages that only some tests need; print which cannot be installed."""
     try:
         environment.install(["--no-deps", *pins])
     except SetupError:
@@ -321,7 +321,7 @@ def install_optional(environment: Environment, pins: list[str]) -> None:
 
 
 def main() -> int:
-    """Set up a stage; 1 where that fails."""
+    """Set up a stage; return 1 if this fails."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("stage", choices=(*STAGES, TORCH_ALONE))
     parser.add_argument("--folder", type=Path, default=Path(".venv"))

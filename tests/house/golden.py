@@ -1,9 +1,9 @@
-"""The library's own numbers: a small table of each world, model, learner and probe, from seeds.
+"""Compute a small table of each world, model, learner and probe from fixed seeds.
 
-A change of these numbers is another version: raise it in ``RAISED`` of
-``inweights.support.keys.sources``, so that what is stored counts as another thing's, say in
-``CHANGELOG.md`` what moved, and add the new table: ``python -m tests.house.golden
---write`` adds what is new or has a raised version, and never touches the rest.
+If these numbers change, raise the version in ``RAISED`` of
+``inweights.support.keys.sources``, so that stored results count as another version's,
+describe the change in ``CHANGELOG.md``, and add the new table: ``python -m
+tests.house.golden --write`` adds new items and raised versions, and changes nothing else.
 """
 
 from __future__ import annotations
@@ -59,35 +59,34 @@ from inweights.worlds import (
 from inweights.worlds.world import Worlds
 
 FILE = Path(__file__).parents[1] / "data" / "golden.toml"
-#: Roundings on the way to a number of float32. A logit of these models (two layers,
+#: Numbers of roundings in a result of float32. A logit of these models (two layers,
 #: widths up to 16, ten products with sums of 8 to 64 terms each, norms and a softmax)
-#: is behind fewer than 1,000, one of an Emb-MLP (two sums of 16 terms, a softmax over
-#: 12 answers) behind fewer than 100; a step of training goes forwards, backwards and
-#: through the optimizer. Each rounding is 2**-24 of what it rounds, whatever the order
-#: of the sums.
+#: takes fewer than 1,000, and one of an Emb-MLP (two sums of 16 terms, a softmax over 12
+#: answers) fewer than 100. A step of training has a forward pass, a backward pass and an
+#: update. Each rounding changes a number by 2**-24 of its size, in any order of the sums.
 FORWARD, SMALL, STEPS = 1_000, 100, 6
-#: Of the system that an edit solves: the largest over the eighth eigenvalue of the
-#: moment of eight keys. What ten roundings change of its entries, it makes so many
-#: times larger.
+#: Condition number of the system that an edit solves: the largest over the eighth
+#: eigenvalue of the moment of eight keys. It multiplies the errors of the entries, which
+#: are about ten roundings.
 CONDITION = 3_300
-#: Certified gap of programs that are solved, which another order of sums may use up.
+#: Certified gap of solved programs; another order of sums may change results by as much.
 GAP = 1e-4
 TWO_HOP = TwoHop(n=4, complexity=2)
 GRID = Graph(shape="grid", rows=3, columns=4)
 STAR = PathStar(arms=5, nodes=3)
 LINES = [["r", "a", "x"], ["r", "b", "y"], ["r", "c", "z"], ["r", "d", "w"]]
-#: Wide starts, so that no number is near 0 and no two logits are nearly the same.
+#: Initial weights are large, so that no number is near 0 and no two logits nearly equal.
 GPT = GPTConfig(layers=2, width=16, heads=2, context=16, tied=False, init=Init(std=0.3))
 MLP = EmbMLPConfig(width=16, init=Init(std=0.3))
 N2V = Node2VecConfig(width=8, init=Init(std=0.5))
 LINEAR = DeepLinearConfig(width=12, layers=2, init=Init(std=0.3))
-#: After forty steps all facts are answered, as some probes ask for.
+#: A model that answers all facts after forty steps, as some probes require.
 LEARNT = ("learnt", EmbMLPConfig(width=16, init=Init(std=0.1)))
 LEARNING = 40 * 3 * SMALL
-#: What a column's numbers are differences of, where little may be left of it, or
-#: nothing: cosines and correlations are sums of products of vectors of length 1, an
-#: excess is a ratio minus 1, and the margins of queries beside an optimum are
-#: differences of logits that differ by 1 at a fact.
+#: Sizes of the terms of columns in which terms may cancel, so that their errors are larger
+#: than the results suggest: cosines and correlations are sums of products of unit
+#: vectors, an excess is a ratio minus 1, and margins of queries at an optimum are
+#: differences of logits, which differ by 1 at a fact.
 SIZES = dict.fromkeys(
     (
         "cosine",
@@ -104,7 +103,7 @@ Numbers = dict[str, float | int | str]
 
 
 class Item:
-    """Something with numbers: its name in ``RAISED``, how its table is made, and its tolerance."""
+    """An item: its name in ``RAISED``, a function that makes its table, and a tolerance."""
 
     def __init__(
         self, owner: str, make: Callable[[], Numbers], roundings: float = FORWARD
@@ -117,11 +116,11 @@ class Item:
         return RAISED.get(self.owner, 1)
 
 
-# --- what a table is boiled down to
+# --- summaries of tables
 
 
 def summary(table: pl.DataFrame) -> Numbers:
-    """Three numbers a column of numbers: mean, mean by place, largest; a hash of other columns."""
+    """Return three numbers of float columns, a sum of integer columns, a hash of others."""
     found: Numbers = {"rows": table.height}
     for column in table.columns:
         values = table[column]
@@ -167,7 +166,7 @@ def of_world(config: Any) -> Numbers:
 
 
 def built(config: Any, world: Any) -> tuple[Model, World]:
-    """A model of two replicas as it starts, or a learnt one, and its world."""
+    """Return a model of two replicas, initial or trained, and its world."""
     made = world.build(seed=3)
     tokens, answers = len(made.vocabulary), made.outputs.tolist()
     learnt, config = config if isinstance(config, tuple) else ("", config)
@@ -222,7 +221,7 @@ def solved() -> Numbers:
     return {"margin": float(table["margin"].mean()), "queries": table.height}  # type: ignore[arg-type]
 
 
-# --- what there is
+# --- all items
 
 WORLDS: Mapping[str, Any] = {
     "two-hop": TwoHop(n=6, complexity=3, maps="permutation", identity=0.5),
@@ -278,8 +277,8 @@ CURRICULA = {
         MLP,
     ),
 }
-#: Probes: those that ask a graph, and those that ask more of model or world; else two
-#: hops.
+#: Probes that need a graph; ON_TWO_HOPS has probes of a two-hop world, and OTHERS those
+#: with further requirements.
 ON_GRAPHS = (
     probes.snapshot,
     probes.graph_recall,
@@ -309,7 +308,7 @@ ON_TWO_HOPS = (
 
 
 def one_activation(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Return the states of one layer at one token, with the sum of their numbers."""
+    """Return the states of one layer at one token, each as the sum of its numbers."""
     table = probes.activations(
         model, worlds, layers=["sum"], position=1, parts=["facts"]
     )
@@ -375,7 +374,7 @@ OTHERS: Mapping[str, tuple[Callable[..., pl.DataFrame], Any, Any, float]] = {
 
 
 def items() -> dict[str, Item]:
-    """Everything, by the name of its table."""
+    """Return all items by the names of their tables."""
     found = {
         f"world {n}": Item(type(c).__name__, partial(of_world, c))
         for n, c in WORLDS.items()
@@ -402,21 +401,21 @@ def items() -> dict[str, Item]:
     return found
 
 
-# --- the file
+# --- the stored tables
 
 
 def stored() -> dict[str, dict[str, Any]]:
-    """Tables of the file, by item; each with its ``version``."""
+    """Return the stored tables by item, each with its ``version``."""
     return tomllib.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
 
 
 def differences(item: Item, table: Mapping[str, Any]) -> list[str]:
-    """What an item's numbers are now, where they are not those of its table."""
+    """Return a line for each number of an item that differs from its stored table."""
     now, said = item.make(), []
     for name in dict.fromkeys([*now, *(n for n in table if n != "version")]):
         one, other = table.get(name), now.get(name)
         if isinstance(one, float) and isinstance(other, float):
-            # What is summed up, or subtracted, may be larger than what is left.
+            # Terms of a sum or difference may be larger than the result.
             column = name.partition(",")[0]
             scale = max(
                 abs(one), table.get(f"{column}, largest", 0.0), SIZES.get(column, 0.0)
@@ -432,7 +431,7 @@ def differences(item: Item, table: Mapping[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    """Print the tables that are due; with ``--write`` add them to the file."""
+    """Print new and changed tables; with ``--write`` add the new ones to the file."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument(
         "--write", action="store_true", help="add new items and raised versions"

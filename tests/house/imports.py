@@ -1,4 +1,4 @@
-"""Who imports whom: modules of the package, and the circles among them."""
+"""Find the imports between modules of the package, and import cycles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "inweights"
 
 @cache
 def modules() -> Mapping[str, Path]:
-    """Every module of the package by its dotted name below ``inweights``; packages, too."""
+    """Return every module and package by its dotted name below ``inweights``."""
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
@@ -23,17 +23,17 @@ def modules() -> Mapping[str, Path]:
 
 
 def imported(path: Path) -> frozenset[str]:
-    """Whole names of what a file imports of the library, within functions and for types too."""
+    """Return names that a file imports of the library, also in functions and for types."""
     return needed(path) | _found(path)[1]
 
 
 def needed(path: Path) -> frozenset[str]:
-    """The same without what is imported for type checkers alone."""
+    """Return names that a file imports, without imports for type checkers only."""
     return _found(path)[0]
 
 
 def graph() -> nx.DiGraph:
-    """An edge from each module to what it needs; a package is the names in its ``__init__``."""
+    """Return the graph of imports at run time; a package has those of its ``__init__``."""
     made = nx.DiGraph()
     known = modules()
     for name, path in known.items():
@@ -47,14 +47,14 @@ def graph() -> nx.DiGraph:
 
 
 def circles() -> list[list[str]]:
-    """Modules that need each other, also where the import is inside a function."""
+    """Return groups of modules that import each other, also inside of functions."""
     parts = nx.strongly_connected_components(graph())
     return sorted(sorted(part) for part in parts if len(part) > 1)
 
 
 @cache
 def _found(path: Path) -> tuple[frozenset[str], frozenset[str]]:
-    """Names that a file imports when it runs, and those for type checkers."""
+    """Return names that a file imports at run time, and names for type checkers only."""
     running: list[ast.AST] = []
     checked: list[ast.AST] = []
     below: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
@@ -66,7 +66,7 @@ def _found(path: Path) -> tuple[frozenset[str], frozenset[str]]:
             node, ast.stmt | ast.Module | ast.ExceptHandler | ast.match_case
         ):
             running.append(node)
-            below += ast.iter_child_nodes(node)  # no expression holds an import
+            below += ast.iter_child_nodes(node)  # expressions contain no imports
     return _names(running), _names(checked)
 
 

@@ -1,6 +1,6 @@
-"""Which files of tests may have tests with a marker, read from their text, without importing them.
+"""Find the files with slow tests from their text, without importing them.
 
-Importing all files takes a process ten seconds, and a third of them have slow tests.
+A process takes ten seconds to import all files, and a third of them have slow tests.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-#: How a module says that some of its tests are slow.
+#: Text by which a module marks some of its tests as slow.
 SLOW = re.compile(r"\bmark\.slow\b|\bmark\.fast_cases\b|\bmostly_slow\b")
 _IMPORT = re.compile(
     r"^\s*(?:from (tests[\w.]*) import ([\w, ]+)|import (tests[\w.]*))", re.MULTILINE
@@ -33,7 +33,7 @@ def files_of_slow_tests() -> list[str]:
 
 
 def _any_says(file: Path, seen: set[Path]) -> bool:
-    """Whether a file, or one that it imports, says that a test is slow."""
+    """Return whether a file, or one that it imports, marks a test as slow."""
     if file in seen:
         return False
     seen.add(file)
@@ -49,7 +49,7 @@ def _text(file: Path) -> str:
 
 
 def _imported(text: str) -> Iterator[Path]:
-    """Files of the modules of tests that a text imports, also by ``from folder import module``."""
+    """Yield files of tests that a text imports, also by ``from folder import module``."""
     for package, names, module in _IMPORT.findall(text):
         whole = [
             f"{package}.{name.split()[0]}" for name in names.split(",") if name.strip()

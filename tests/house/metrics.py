@@ -1,6 +1,6 @@
-"""``make metrics``: what a reader has to hold in mind, against its bars.
+"""``make metrics``: compare measures of how hard the code is to read with their limits.
 
-``python -m tests.house.metrics --list`` names what is over a bar, and where it stands.
+``python -m tests.house.metrics --list`` prints the places that each measure counts.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import NamedTuple
 from tests.house import reading
 from tests.house.imports import SOURCE, circles
 
-#: Lines that a repeated run has at least, and places it may have before it is a habit.
+#: Lowest number of lines of a repeated run, and the number of places up to which it counts.
 RUN, PLACES = 6, 8
-#: Folders that are a plain list of items of one kind, and the package itself.
+#: Folders that list items of one kind, and the package itself; they may have more files.
 LISTS = {"models", "probes", "."}
-#: Lines of a function, parameters of one, lines of a file: from here on they are
-#: counted.
+#: Limits on lines of a function, parameters of a function and lines of a file; what is
+#: above a limit is counted.
 LONG, MANY, LARGE = 60, 7, 300
 
 
 class Bar(NamedTuple):
-    """What one number may be at most (or, with ``least``, at least), and what it counts."""
+    """The upper limit of a measure (lower with ``least``), and what it counts or computes."""
 
     limit: float
     places: Callable[[], Sequence[str]] | None = None
@@ -34,14 +34,14 @@ class Bar(NamedTuple):
     least: bool = False
 
     def measured(self) -> float:
-        """Return the number: as computed, or how many places there are."""
+        """Return the computed value, or else the number of places."""
         if self.value is not None:
             return self.value()
         assert self.places is not None
         return len(self.places())
 
     def met(self, number: float) -> bool:
-        """Return whether the number keeps to the limit."""
+        """Return whether the number is within the limit."""
         return number >= self.limit if self.least else number <= self.limit
 
 
@@ -79,7 +79,7 @@ def names_in(folder: Path) -> int:
 
 
 def crowded() -> list[str]:
-    """Folders that show more names than one can take in; recipes of a paper are free."""
+    """Return folders with too many names; folders of a paper's recipes are left out."""
     papers = {path.parent for path in SOURCE.glob("recipes/*/*.toml")}
     found = []
     for folder in sorted({path.parent for path in files()} - papers):
@@ -90,7 +90,7 @@ def crowded() -> list[str]:
 
 
 def repeated() -> list[str]:
-    """Pairs of places that share at least ``RUN`` lines to the letter."""
+    """Return pairs of places that share at least ``RUN`` identical lines."""
     seen: dict[tuple[str, ...], list[tuple[Path, int]]] = defaultdict(list)
     for path in files():
         text = path.read_text(encoding="utf-8").splitlines()
@@ -111,7 +111,7 @@ def repeated() -> list[str]:
 
 
 def _counts(line: str) -> bool:
-    """Whether a line says something: no blank, comment, bracket alone, or import."""
+    """Return whether a line is not blank, a comment, a lone bracket or an import."""
     text = line.strip()
     return bool(re.search(r"\w", text)) and not re.match(
         r"#|from |import |\"\"\"$", text

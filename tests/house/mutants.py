@@ -1,8 +1,8 @@
-"""``make mutants``: small changes of the code, drawn at random, that the tests must notice.
+"""``make mutants``: check that the tests notice small random changes of the code.
 
-A change is one comparison, sign, constant, ``and``/``or`` or return value of a module
-of ``AREAS``. The tests of its area that name something public of the module run in a
-copy of the tree, and the record of public defaults.
+A change affects one comparison, sign, constant, ``and``/``or`` or return value of a
+module of ``AREAS``. In a copy of the tree, the tests of its area that name something
+public of the module run, and the test of public defaults.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ AREAS = {
     "theory/prediction/**/*.py": "theory/test_*pre* theory/test_[acklm]* audit/test_*",
     "lm/model/score.py": "lm/test_*",
 }
-#: Where every public default is recorded, of whichever module.
+#: The test that compares the public defaults of all modules with their record.
 DEFAULTS = "tests/house/test_defaults.py"
-#: Seconds after which a change that makes the tests wait is left, and counts as
-#: noticed. More than all tests of a module take on a busy machine.
+#: Seconds after which tests of a change are ended, and the change counts as noticed. All
+#: tests of a module take less on a busy machine.
 PATIENCE = 900
 TIER = "not gpu and not network and not browser"
 _SWAPS: dict[type[ast.AST], type[Any]] = {
@@ -63,7 +63,7 @@ _SWAPS: dict[type[ast.AST], type[Any]] = {
 
 
 class Mutant(NamedTuple):
-    """One expression of a file, where its bytes begin, and what stands there instead."""
+    """An expression of a file, the position of its first byte, and its replacement."""
 
     area: str
     file: Path
@@ -74,10 +74,10 @@ class Mutant(NamedTuple):
 
 
 def mutants(area: str, file: Path) -> Iterator[Mutant]:
-    """Every change of a file. Types, messages of errors, text and assertions are none.
+    """Yield every change of a file, except in types, error messages, text and assertions.
 
-    An assertion, such as ``strict=True`` of ``zip``, only fails where other code is
-    wrong.
+    Assertions, such as ``strict=True`` of ``zip``, are left out, as they only fail if
+    other code is wrong.
     """
     source = file.read_bytes()
     rows = source.splitlines(keepends=True)
@@ -102,7 +102,7 @@ def mutants(area: str, file: Path) -> Iterator[Mutant]:
 
 
 def changes(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
-    """Return an expression with what may stand in its place."""
+    """Yield an expression of a node with its replacement, if there is one."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         swapped = _SWAPS[type(node.ops[0])]()
         yield node, ast.unparse(ast.Compare(node.left, [swapped], node.comparators))
@@ -130,7 +130,7 @@ def changes(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
 
 
 def draw(seed: int, count: int) -> list[Mutant]:
-    """Return changes, as many of each area, each area's by chance."""
+    """Return the same number of random changes of each area."""
     rng, drawn = random.Random(seed), []
     for area in AREAS:
         files = sorted(
@@ -142,9 +142,9 @@ def draw(seed: int, count: int) -> list[Mutant]:
 
 
 def tests_of(mutant: Mutant) -> list[str]:
-    """The module's own examples, and the files of its area that name something public of it.
+    """Return the module, and the test files of its area that name something public of it.
 
-    A module that imports it, and may be the only one that tests know, counts as well.
+    Names of modules that import it count as well, as tests may only use it through them.
     """
     text = (ROOT / mutant.file).read_text(encoding="utf-8")
     public = re.findall(r"^(?:(?:def |class )[A-Za-z]|[A-Z])\w*", text, re.MULTILINE)
@@ -172,7 +172,7 @@ def tests_of(mutant: Mutant) -> list[str]:
 
 
 def first_failure(tree: Path, *words: str, patience: float) -> str:
-    """Which test fails in a copy of the tree; empty if none does."""
+    """Return the first test that fails in a copy of the tree; empty if none does."""
     command = [
         sys.executable,
         "-m",
@@ -206,7 +206,7 @@ def first_failure(tree: Path, *words: str, patience: float) -> str:
 
 
 def main() -> int:
-    """Draw changes, try each, and list those that no test notices."""
+    """Draw changes, test each, and print whether a test notices it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     for name, value in {"seed": 0, "count": 60, "jobs": 2}.items():
         parser.add_argument(f"--{name}", type=int, default=value)

@@ -1,9 +1,9 @@
-"""Plugin of pytest for ``make test-slow``: each process begins with its share of the longest tests.
+"""Plugin of pytest for ``make test-slow``: start each process with some of the longest tests.
 
-pytest-xdist gives each process as many tests in a row, and one that has finished takes
-from the end of another's. A long test that began last would be waited for by all. There
-are two processes more than there are cores, since tests that wait for processes of
-their own leave a core idle.
+pytest-xdist gives each process the same number of tests, and a process that has finished
+takes tests from the end of another's list. All processes would wait for a long test that
+starts last. There are two more processes than cores, since tests that wait for their own
+child processes leave a core idle.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Order the tests in each of several processes; all of them order alike."""
+    """Order the tests; each of several processes computes the same order."""
     if processes := getattr(config, "workerinput", {}).get("workercount"):
         items[:] = dealt(items, processes, lambda item: rank(item.nodeid))
 
@@ -74,11 +74,11 @@ def rank(name: str) -> int | None:
 
 
 def dealt(items: Sequence[T], hands: int, rank: Callable[[T], int | None]) -> list[T]:
-    """Order items so that each of so many equal parts begins with some of the first by rank.
+    """Order items so that each of several equal parts begins with some of the first by rank.
 
     Args:
-        items: What is ordered.
-        hands: Number of parts, as even as can be; the last ones are the larger.
+        items: The items to order.
+        hands: Number of parts, whose sizes differ by at most one; the last are larger.
         rank: Returns the place of an item among the first; None for all others, which
             keep their order.
 

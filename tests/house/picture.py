@@ -1,7 +1,7 @@
-"""Draw the packages and who imports whom: ``python -m tests.house.picture``.
+"""Draw the packages and their imports: ``python -m tests.house.picture``.
 
 The picture of ``docs/architecture.md`` is made from the imports of the source, and a
-test compares the stored one with what the source says today.
+test compares the stored picture with a new one.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 from tests.house.imports import SOURCE, modules, needed
 
 PICTURE = SOURCE.parents[1] / "docs" / "images" / "architecture.svg"
-#: From left to right, as the test of the one-way flow has them; what is free for all is
-#: left out.
+#: Packages from left to right, in the order of the test of import directions; packages
+#: that all others may import are left out.
 ORDER = [
     "worlds",
     "models",
@@ -33,7 +33,7 @@ _WIDTH, _GAP, _LINE, _TOP = 84, 14, 15, 30
 
 
 def rooms() -> dict[str, list[str]]:
-    """The sub-packages of every package; of recipes the papers."""
+    """Return the sub-packages of every package, which for recipes are papers."""
     return {
         name: sorted(one.parent.name for one in (SOURCE / name).glob("*/__init__.py"))
         for name in ORDER
@@ -41,7 +41,7 @@ def rooms() -> dict[str, list[str]]:
 
 
 def arrows() -> Counter[tuple[str, str]]:
-    """How many modules of a package import from another one."""
+    """Return the number of modules of a package that import from another, for each pair."""
     found: Counter[tuple[str, str]] = Counter()
     for name, path in modules().items():
         here = name.partition(".")[0]

@@ -1,8 +1,8 @@
-"""Plugin of pytest for ``make test``: what is being tested, how long it takes, what came out.
+"""Plugin of pytest for ``make test``: print progress and a result in words.
 
-``tests/house/tiers.py`` loads it. Names of tests are sentences, so the name of the test
-that was begun last says what is being tested. The last line of a run says in words what
-passed, what was skipped, and what would lift each skip.
+``tests/house/tiers.py`` loads it. Names of tests are sentences, so a line of progress has
+the name of the test that started last. The last line of a run states how many tests
+passed, failed and were skipped, and what would lift each skip.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # tests/house/tiers.py asks every process where it is.
+    # tests/house/tiers.py sends this signal to make every process print its stacks.
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
     if not hasattr(config, "workerinput"):
@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def in_words(node: str) -> str:
-    """Return what a test is about: the folder of its file, and its name as a sentence.
+    """Return a description of a test: the folder of its file, and its name as a sentence.
 
     Example:
         >>> in_words("tests/experiments/test_engine.py::test_groups_are_split_by_memory[2-True]")
@@ -66,15 +66,15 @@ def clock(seconds: float) -> str:
 
 
 class Progress:
-    """What has come out so far, and lines that say so.
+    """The results so far, and the lines that report them.
 
     Attributes:
-        out: Where the lines go.
-        closing: A sentence for the end of the last line.
+        out: Stream to which lines are written.
+        closing: A sentence to add to the last line.
         counts: Numbers of tests by outcome.
         skipped: Numbers of skipped tests by reason.
         unread: Files that could not be collected.
-        started: When the run began, and ``began`` when its first test did.
+        started: Time at which the run began; ``began`` is the time of its first test.
     """
 
     def __init__(self, out: TextIO, closing: str = "") -> None:
@@ -92,13 +92,13 @@ class Progress:
         self.collected(len(session.items))
 
     def collected(self, tests: int) -> None:
-        """Take in how many tests there are; each process of several says so."""
+        """Store the number of tests, which each of several processes reports."""
         if tests and not self.total:
             self.total, self.began = tests, time.monotonic()
             self._line(f"{tests:,} tests")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Take in a file that cannot be read; each process of several says so."""
+        """Count a file that cannot be read once, even if several processes report it."""
         if report.failed and report.nodeid not in self.unread:
             self.unread.add(report.nodeid)
             self.counts["error"] += 1
@@ -109,7 +109,7 @@ class Progress:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
-        """Count as pytest does, without its letters."""
+        """Return categories as pytest does, without its letters."""
         if not isinstance(report, pytest.TestReport):
             return None
         what = outcome(report)
@@ -127,7 +127,7 @@ class Progress:
         self._show()
 
     def _show(self) -> None:
-        """Print how far the tests are, if the last line is old enough."""
+        """Print a line of progress if the last one is old enough."""
         now, terminal = time.monotonic(), self.out.isatty()
         if now - self._shown < (TERMINAL if terminal else LOG) or not self.total:
             return
@@ -141,7 +141,7 @@ class Progress:
         self._line(text, stays=not terminal)
 
     def _line(self, text: str, stays: bool = True) -> None:
-        """Print a line; one that does not stay is overwritten by the next."""
+        """Print a line; on a terminal, the next overwrites it unless ``stays`` is true."""
         text = text if stays else text[:WIDTH]
         if not self.out.isatty():
             self.out.write(f"{text}\n")
@@ -152,7 +152,7 @@ class Progress:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        if self._width:  # the last line of progress has served
+        if self._width:  # clears the last line of progress
             self._line("")
 
     @pytest.hookimpl(trylast=True)
@@ -163,7 +163,7 @@ class Progress:
 
 
 def outcome(report: pytest.TestReport) -> str:
-    """Return what a report counts as: its test passed, failed, was skipped or met an error."""
+    """Return passed, failed, skipped or error; empty if the report does not count."""
     if report.when == "call":
         return report.outcome
     if report.failed:

@@ -1,8 +1,8 @@
-"""What a reader has to hold in mind: how dense the lines are, and what is said of each function.
+"""Measure how dense the code is, and how completely functions are documented.
 
-:mod:`tests.house.metrics` prints these numbers against their bars. Each ``places_of``
-function returns where something stands, as ``file:line name``, so that it can be listed
-as well as counted.
+:mod:`tests.house.metrics` prints these numbers with their limits. Each ``places``
+function returns places as ``file:line`` or ``file:line name``, so that they can be
+listed as well as counted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from tests.house.imports import SOURCE
 
-#: Characters that a line has at most, if it is not to count as wide.
+#: Lines with more characters count as wide.
 WIDE = 95
 #: Folders of the repository with code that is not part of the package.
 ELSEWHERE = ("tests", "benchmarks", "docs", "examples")
@@ -35,7 +35,7 @@ _LAYOUT = {
 
 
 class Module(NamedTuple):
-    """A file of the package: its name below ``inweights``, its text, and what that parses to."""
+    """A file of the package: its name below ``inweights``, its text and its syntax tree."""
 
     name: str
     text: str
@@ -43,7 +43,7 @@ class Module(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A function or method, with where it stands."""
+    """A function or method, with its place."""
 
     place: str
     node: ast.FunctionDef | ast.AsyncFunctionDef
@@ -51,14 +51,14 @@ class Function(NamedTuple):
 
     @property
     def parameters(self) -> list[str]:
-        """Names of its parameters, ``self`` and ``cls`` left out."""
+        """Names of the parameters without ``self`` and ``cls``."""
         given = self.node.args
         every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
         return [one.arg for one in every if one.arg not in ("self", "cls")]
 
     @property
     def lines(self) -> int:
-        """Lines from ``def`` to the last of its body; a docstring is no burden, and is left out."""
+        """Number of lines from ``def`` to the end of the body, without the docstring."""
         total = (self.node.end_lineno or 0) - self.node.lineno + 1
         if ast.get_docstring(self.node, clean=False) is None:
             return total
@@ -68,7 +68,7 @@ class Function(NamedTuple):
 
 @cache
 def modules(folder: Path = SOURCE) -> tuple[Module, ...]:
-    """Every module of the package, parsed."""
+    """Return every module of a folder, parsed."""
     found = []
     for path in sorted(folder.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def modules(folder: Path = SOURCE) -> tuple[Module, ...]:
 
 
 def functions() -> Iterator[Function]:
-    """Every function of the package; public are those whose whole name has no underscore ahead."""
+    """Yield all functions; in public ones no part of the name has a leading underscore."""
     for module in modules():
         yield from _functions(module.tree, module.name, True)
 
@@ -87,7 +87,7 @@ def _functions(tree: ast.AST, where: str, public: bool) -> Iterator[Function]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             seen = public and not node.name.startswith("_")
             yield Function(f"{where}:{node.lineno} {node.name}", node, seen)
-            # What a function defines is its own matter.
+            # Functions that are defined inside of a function are private.
             yield from _functions(node, where, False)
         elif isinstance(node, ast.ClassDef):
             yield from _functions(node, where, public and not node.name.startswith("_"))
@@ -96,10 +96,10 @@ def _functions(tree: ast.AST, where: str, public: bool) -> Iterator[Function]:
 
 
 def tokens_a_line() -> float:
-    """Return the mean number of tokens in a line that has code; docstrings and comments have none.
+    """Return the mean number of tokens per line of code, without docstrings and comments.
 
-    An f-string is one token on Python 3.11, and several from 3.12 on: numbers are of
-    3.11.
+    An f-string is one token on Python 3.11, and several from 3.12 on; the limit of
+    :mod:`tests.house.metrics` refers to 3.11.
     """
     return sum(_size(module.text)[0] for module in modules()) / max(code_lines(), 1)
 
@@ -111,7 +111,7 @@ def code_lines() -> int:
 
 @cache
 def _size(text: str) -> tuple[int, int]:
-    """Tokens of code in a module's text, and lines that hold any."""
+    """Return the numbers of tokens of code and of lines with such tokens in a text."""
     tokens = 0
     lines: set[int] = set()
     for token in _code(text):
@@ -121,7 +121,7 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def _code(text: str) -> Iterator[tokenize.TokenInfo]:
-    """Tokens that are neither layout, comments nor docstrings."""
+    """Yield tokens that are neither layout, comments nor docstrings."""
     begins = True
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in _LAYOUT:
@@ -137,7 +137,7 @@ def _code(text: str) -> Iterator[tokenize.TokenInfo]:
 
 
 def comment_lines() -> int:
-    """Return the number of lines that are a comment and nothing else, orders to tools left out."""
+    """Return the number of lines that only have a comment, without ``# fmt`` comments."""
     total = 0
     for module in modules():
         lines = [line.strip() for line in module.text.splitlines()]
@@ -148,7 +148,7 @@ def comment_lines() -> int:
 
 
 def places_of_comprehensions(*, nested: bool = False) -> list[str]:
-    """Return where comprehensions stand; ``nested``: those in another, or with several ``for``."""
+    """Return places of comprehensions; ``nested``: those with another or several ``for``."""
     found = []
     for module in modules():
         for node in ast.walk(module.tree):
@@ -161,7 +161,7 @@ def places_of_comprehensions(*, nested: bool = False) -> list[str]:
 
 
 def places_of_chained_conditionals() -> list[str]:
-    """Return where a conditional expression has another one as one of its parts."""
+    """Return places of conditional expressions that have another one as a part."""
     found = []
     for module in modules():
         for node in ast.walk(module.tree):
@@ -174,7 +174,7 @@ def places_of_chained_conditionals() -> list[str]:
 
 
 def places_of_skipped_formatting() -> list[str]:
-    """Return where ``# fmt: skip`` or ``# fmt: off`` keeps the formatter out of code.
+    """Return places where ``# fmt: skip`` or ``# fmt: off`` disables the formatter.
 
     Code of the package, tests, benchmarks, documentation and examples is searched. A
     literal that contains only numbers (and texts as keys) is a table of numbers, which
@@ -204,7 +204,7 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _is_table_of_numbers(value: ast.expr) -> bool:
-    """Return whether a literal has no leaves but numbers; keys of dictionaries may be texts."""
+    """Return whether all leaves of a literal are numbers, except keys of dictionaries."""
     match value:
         case ast.List() | ast.Tuple() | ast.Set():
             return all(map(_is_number_or_table, value.elts))
@@ -234,12 +234,12 @@ def places_of_wide_lines() -> list[str]:
 def places_without(section: str, least: int = 2) -> list[str]:
     """Return public functions whose docstring lacks a section, such as ``Args``.
 
-    Commands are left out, as their options are described where their groups are, and
-    functions whose docstring is that of what they override.
+    Commands are left out, as the docstrings of their groups of options describe these, and
+    functions that inherit their docstring.
 
     Args:
         section: The section's heading.
-        least: Parameters that a function has at least to be looked at.
+        least: Lowest number of parameters of the functions that are checked.
     """
     found = []
     for function in functions():
@@ -253,12 +253,11 @@ def places_without(section: str, least: int = 2) -> list[str]:
 
 
 def places_without_a_result() -> list[str]:
-    """Return public functions that return something and do not say what in their docstring.
+    """Return public functions whose docstring does not describe what they return.
 
-    It is said by a section ``Returns`` or ``Yields``, or by a first line that begins
-    with one of these verbs or ends in "and return …". A property is named for what it
-    returns, and a function that builds, reads, loads or opens returns what its first
-    line names.
+    A section ``Returns`` or ``Yields`` describes it, or a first line that begins with one
+    of these verbs or contains the word "return". Properties are left out, as their names
+    describe what they return.
     """
     verbs = (
         "Return",

@@ -1,9 +1,9 @@
-"""``make release``: build wheel and sdist, try each where nothing else is, and say how it went.
+"""``make release``: build wheel and sdist, and test both in fresh environments.
 
-Each file of ``dist/`` is installed into a fresh environment of every Python that the
-classifiers of ``pyproject.toml`` name and this machine has, and runs the demonstration
-away from the checkout. The unpacked sdist runs both commands of the README. A table in
-words ends it: stage, seconds, result.
+Each file of ``dist/`` is installed into a fresh environment of every available Python
+that the classifiers of ``pyproject.toml`` name, and runs the demonstration outside of
+the checkout. Both commands of the README run in the unpacked sdist. A table with stage,
+seconds and result is printed at the end.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.house.environment import (
 
 DIST = ROOT / "dist"
 PYTHON = re.compile(r"Programming Language :: Python :: (3\.\d+)")
-#: Files that an artefact has to have, below its first folder in an sdist.
+#: Files that wheel and sdist have to contain; paths of an sdist are below its folder.
 IN_WHEEL = (
     "inweights/py.typed",
     "inweights/results/ledger.jsonl",
@@ -60,12 +60,12 @@ OK = "passed"
 
 
 class NotHereError(Exception):
-    """A stage cannot be tried on this machine; the text says why."""
+    """A stage cannot run on this machine; the message says why."""
 
 
 @dataclass
 class Stages:
-    """Run stages one after another and keep how each went.
+    """Run stages one after another and record their results.
 
     Attributes:
         rows: Name, seconds and result of each stage.
@@ -74,7 +74,7 @@ class Stages:
     rows: list[tuple[str, float, str]] = field(default_factory=list)
 
     def run(self, name: str, work: Callable[[], object]) -> bool:
-        """Run a stage; print its name before it, and its result after it."""
+        """Run a stage, print its name before and its result after, and return if it passed."""
         print(f"== {name}", flush=True)
         began = time.monotonic()
         try:
@@ -122,7 +122,7 @@ def supported_pythons() -> list[str]:
 
 
 def find_python(version: str) -> str:
-    """Return a program that is this version of Python; an empty text if none is here."""
+    """Return the path of this version of Python; an empty string if it is not found."""
     name = f"python{version}"
     known = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     places = [shutil.which(name) or "", *known.glob(f"{version}.*/bin/{name}")]
@@ -139,7 +139,7 @@ def _says(python: str) -> str:
 
 
 def lacking(names: Iterable[str], wanted: Iterable[str]) -> list[str]:
-    """Return what is wanted and begins no name.
+    """Return the wanted prefixes with which no name begins.
 
     Example:
         >>> lacking(["a/b.py"], ["a/", "c.py"])
@@ -174,7 +174,7 @@ def check(tools: Environment, wheel: Path, sdist: Path) -> None:
 
 
 def try_artefact(file: Path, python: str, place: Path, cuda: bool) -> None:
-    """Install one file into a fresh environment, and run the demonstration there."""
+    """Install a file into a fresh environment, and run the demonstration in it."""
     fresh = Environment(place / "fresh", python)
     shutil.rmtree(fresh.folder, ignore_errors=True)
     try:
@@ -193,7 +193,7 @@ def try_artefact(file: Path, python: str, place: Path, cuda: bool) -> None:
 
 
 def try_sources(sdist: Path, place: Path, command: tuple[str, ...]) -> None:
-    """Run a command of the README in the unpacked sdist, which keeps its environment."""
+    """Run a command in the unpacked sdist, which is unpacked by the first call only."""
     home = place / "unpacked"
     if not home.exists():
         with tarfile.open(sdist) as archive:
@@ -203,7 +203,7 @@ def try_sources(sdist: Path, place: Path, command: tuple[str, ...]) -> None:
 
 
 def main() -> int:
-    """Run all stages; 1 if one failed."""
+    """Run all stages; return 1 if one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cuda", action="store_true", help="torch's large build, too")
     given = parser.parse_args()

@@ -1,11 +1,11 @@
-"""Probabilities of queries with several right answers: trained worlds, the fit, and its claims.
+"""Fit and judge the probabilities of queries with several right answers.
 
 ``python -m tests.house.several train DATASETS TABLE --first 0 --count 2`` trains small
 models on worlds of each family (:mod:`tests.house.several_worlds`) and writes a row for
-each query and model. ``… judge TABLE --pilot PILOT`` holds the claims of
-``several.toml`` against a table, with a fit to the pilot that has not seen the family;
-``… fit TABLE …`` writes what the package comes with. What was fitted to single answers
-stays as it is: the new features are 0 there.
+each query and model. ``… judge TABLE --pilot PILOT`` judges the claims of
+``several.toml`` on a table, for each family with a fit to the other families of the
+pilot; ``… fit TABLE …`` writes the calibration of the package. The fit to single answers
+is not changed, as the new features are 0 for them.
 """
 
 from __future__ import annotations
@@ -47,13 +47,12 @@ from inweights.theory.prediction.calibration.fitted import (
 from inweights.worlds.arrays import Floats
 
 CLAIMS = Path(__file__).with_name("several.toml")
-#: Penalty of squared effects, for each world; of as much weight as a few of its
-#: queries.
+#: Weight of the penalty on squared effects; worlds have a total weight of 1.
 RIDGE = 1e-3
-#: Replicas of each model on each world.
+#: Number of replicas of each model on each world.
 REPLICAS = 4
-#: Networks whose edges are stated from one end are unlike those that are stated from
-#: both.
+#: Family of a world, in which networks with edges stated in one direction are separated
+#: from networks with edges stated in both.
 KIND = (
     pl.when(pl.col("family") != "real: networks")
     .then("family")
@@ -64,7 +63,7 @@ KIND = (
 
 
 def measured(datasets: Path, first: int, count: int) -> pl.DataFrame:
-    """Train models on the worlds of every family: a row for each query and model."""
+    """Train models on worlds of every family; return one row per query and model."""
     parts = []
     for family, seed, world in worlds(datasets, first, count):
         queries = predict(world, answers="several", advise=False).queries
@@ -94,12 +93,12 @@ def measured(datasets: Path, first: int, count: int) -> pl.DataFrame:
 
 
 def effects_of(queries: pl.DataFrame) -> dict[str, Effects]:
-    """Effects for each model: those of single answers, and what several right answers add."""
+    """Return each model's effects: those of single answers, and added ones of several."""
     return {model: _added(model, queries.filter(model=model)) for model in MODELS}
 
 
 def _added(model: str, queries: pl.DataFrame) -> Effects:
-    """Logistic regression of what the effects of single answers leave; each world counts alike."""
+    """Fit the effects of several answers with the others fixed; worlds weigh the same."""
     known = {n: e for n, e in calibration().effects[model].items() if n not in SEVERAL}
     matrix, names = columns(queries)
     base = matrix @ [known.get(name, 0.0) for name in names] + known["constant"]
@@ -131,8 +130,8 @@ def with_probabilities(
 ) -> pl.DataFrame:
     """Add probabilities by the fit of the row's family.
 
-    ``probability`` is what is printed, ``unbounded`` the same without its bound, the
-    chance of a guess; ``before`` is by the fit to single answers.
+    ``probability`` is the printed probability, which is at least chance, ``unbounded`` is
+    the same without this bound, and ``before`` is by the fit to single answers.
     """
     parts = []
     for (family, model), rows in queries.group_by(
@@ -151,7 +150,7 @@ def with_probabilities(
 
 
 def without_each(queries: pl.DataFrame) -> dict[str, dict[str, Effects]]:
-    """For every family the effects that are fitted to all others."""
+    """Return for every family the effects that are fitted to all other families."""
     names = queries["family"].unique(maintain_order=True).to_list()
     return {
         name: effects_of(queries.filter(pl.col("family") != name)) for name in names
@@ -159,7 +158,7 @@ def without_each(queries: pl.DataFrame) -> dict[str, dict[str, Effects]]:
 
 
 def by_world(rows: pl.DataFrame) -> pl.DataFrame:
-    """Means of every world, and Brier scores of single replicas."""
+    """Return means over the queries of every world, with Brier scores of single replicas."""
     share = pl.col("share")
 
     def brier(column: str) -> pl.Expr:
@@ -176,7 +175,7 @@ def by_world(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def scores_of(worlds: pl.DataFrame) -> dict[str, float]:
-    """The numbers that the claims are about, by name."""
+    """Return the scores that the claims are about, by name."""
     found: dict[str, float] = {}
     real = worlds.filter(pl.col("family").str.starts_with("real"))
     for model in MODELS:
@@ -198,12 +197,12 @@ def scores_of(worlds: pl.DataFrame) -> dict[str, float]:
 
 
 def mean(numbers: pl.Series) -> float:
-    """The mean of a column."""
+    """Return the mean of a column."""
     return float(np.mean(numbers.to_numpy()))
 
 
 def verdicts(scores: dict[str, float]) -> pl.DataFrame:
-    """What became of each claim."""
+    """Return the measured score of each claim, and whether the claim holds."""
     rows = []
     for claim in tomllib.loads(CLAIMS.read_text(encoding="utf-8"))["claim"]:
         value = scores[claim["score"]]
@@ -217,9 +216,9 @@ def verdicts(scores: dict[str, float]) -> pl.DataFrame:
 def joined(queries: pl.DataFrame) -> Calibration:
     """Return the calibration of single answers with these families added.
 
-    Worlds with single answers are at 0 of the properties of answers, so that their
-    distances to the families known before shrink alike, and so do the radii of these:
-    nothing moves for them.
+    Worlds with single answers have 0 in the properties of answers. Their distances to the
+    earlier families and the radii of these families shrink by the same factor, so that
+    nothing changes for such worlds.
     """
     old = calibration()
     if set(old.spread) & set(OF_ANSWERS):
@@ -261,7 +260,7 @@ def _read(tables: Sequence[Path]) -> pl.DataFrame:
 
 
 def main() -> None:
-    """Train, judge or fit."""
+    """Train, judge or fit, as the first argument names."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("what", choices=["train", "judge", "fit"])
     parser.add_argument("paths", nargs="+", type=Path)

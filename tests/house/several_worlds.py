@@ -1,8 +1,9 @@
-"""Worlds whose queries have several right answers: generated families, and parts of real graphs.
+"""Make worlds whose queries have several right answers, generated and from real graphs.
 
-``tests.house.several`` trains small models on them. Real graphs are Nations, Kinships
-and UMLS as the package ``pykeen`` ships them (MIT licence; its folder ``datasets`` is
-given, with the set Countries that it downloads), and what ``networkx`` has built in.
+``tests.house.several`` trains small models on these worlds. Real graphs are Nations,
+Kinships and UMLS as shipped with the package ``pykeen`` (MIT licence; the argument is
+its folder ``datasets``, with the data set Countries that it downloads), and graphs of
+``networkx``.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from inweights.worlds import Knowledge, World
 from inweights.worlds.knowledge.triples import bridges_of, world_of
 
 Rows = list[tuple[str, str, str]]
-#: Facts of a part of a real graph, at least and at most: small models learn them in
-#: seconds.
+#: Lowest and highest number of facts of a part of a real graph; small models learn so
+#: many in seconds.
 LEAST, MOST = 40, 130
 
 
 def world(rows: Rows, identities: float, rng: np.random.Generator) -> World:
-    """The world of some facts, with identities of a share of its bridges."""
+    """Return the world of some facts, with identities of a share of its bridges."""
     rows = list(dict.fromkeys(rows))
     entities = sorted({end for s, _, o in rows for end in (s, o)})
     relations = sorted({r for _, r, _ in rows})
@@ -45,7 +46,7 @@ def world(rows: Rows, identities: float, rng: np.random.Generator) -> World:
 def dense(
     rng: np.random.Generator, *, entities: int, relations: int, values: int
 ) -> Rows:
-    """Relations among the same entities, of which each has several values."""
+    """Draw relations among the same entities, each with several values per entity."""
     weights = rng.dirichlet(np.full(entities, 2.0))
     rows = []
     for relation in range(relations):
@@ -63,7 +64,7 @@ def dense(
 def typed(
     rng: np.random.Generator, *, levels: tuple[int, int, int], values: int
 ) -> Rows:
-    """Members of groups that have things: two levels, several values of each."""
+    """Draw relations from a first level of entities to a second and on to a third."""
     names = [
         [f"{letter}{i}" for i in range(n)]
         for letter, n in zip("abc", levels, strict=True)
@@ -83,7 +84,7 @@ def typed(
 
 
 def descent(rng: np.random.Generator, *, children: int) -> Rows:
-    """Families: parents of several children, whom both name."""
+    """Draw families whose parents have several children, with facts in both directions."""
     rows, parents = [], [f"p{i}" for i in range(4)]
     for generation in range(2):
         following = []
@@ -97,13 +98,13 @@ def descent(rng: np.random.Generator, *, children: int) -> Rows:
 
 
 def linked(graph: nx.Graph, *, relation: str = "linked", both: bool = True) -> Rows:
-    """The edges of a graph as facts, from one end or from both."""
+    """Return the edges of a graph as facts in one direction or in both."""
     rows = [(str(a), relation, str(b)) for a, b in graph.edges if a != b]
     return rows + [(b, r, a) for a, r, b in rows] * both
 
 
 def drawn_graph(rng: np.random.Generator) -> Rows:
-    """A small network: random, clustered, or with hubs."""
+    """Draw a small network that is random, clustered or has hubs."""
     nodes, seed = int(rng.integers(14, 26)), int(rng.integers(2**31))
     makers: list[Callable[[], nx.Graph]] = [
         lambda: nx.gnm_random_graph(nodes, 2 * nodes, seed=seed),
@@ -114,7 +115,7 @@ def drawn_graph(rng: np.random.Generator) -> Rows:
 
 
 def triples(folder: Path) -> Rows:
-    """All facts of a data set of pykeen."""
+    """Return all facts of a data set of pykeen."""
     lines = (folder / "train.txt").read_text(encoding="utf-8").splitlines()
     return [(s, r, o) for s, r, o in (line.split("\t") for line in lines)]
 
@@ -122,7 +123,7 @@ def triples(folder: Path) -> Rows:
 def part_of(
     rows: Rows, rng: np.random.Generator, *, entities: int, relations: int
 ) -> Rows:
-    """The facts among some entities, of some relations, as far as small models learn them."""
+    """Draw ``LEAST`` to ``MOST`` facts of some relations among some entities."""
     count = int(rng.integers(LEAST, MOST + 1))
     for _ in range(200):
         ends = sorted({end for s, _, o in rows for end in (s, o)})
@@ -144,7 +145,7 @@ def part_of(
 
 
 def built_in(rng: np.random.Generator) -> Rows:
-    """A graph of networkx, from one end or from both; of a large one its busiest nodes."""
+    """Draw a graph of networkx with at most 23 nodes, with edges in one or both directions."""
     makers = (
         nx.florentine_families_graph,
         nx.les_miserables_graph,
@@ -160,7 +161,7 @@ def built_in(rng: np.random.Generator) -> Rows:
 
 
 def families(folder: Path) -> dict[str, Callable[[np.random.Generator], Rows]]:
-    """Every family by name: makes the facts of one world."""
+    """Return for every family a function that draws the facts of one world."""
     of = {
         name: triples(folder / name)
         for name in ("nations", "kinships", "umls", "countries")
@@ -186,7 +187,7 @@ def families(folder: Path) -> dict[str, Callable[[np.random.Generator], Rows]]:
 
 
 def worlds(folder: Path, first: int, count: int) -> Iterator[tuple[str, int, World]]:
-    """Worlds of every family: its name, the seed, and the world."""
+    """Yield worlds of every family, each with the family's name and the seed."""
     for name, make in families(folder).items():
         for seed in range(first, first + count):
             rng = np.random.default_rng([seed, len(name), *name.encode()])

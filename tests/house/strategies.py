@@ -1,8 +1,8 @@
-"""Store what strategies of ``augment`` gained: ``python -m tests.house.strategies RUN``.
+"""Store the gains of strategies of ``augment``: ``python -m tests.house.strategies RUN``.
 
-RUN is the folder of a run of ``beyond/which-diet-teaches``. The numbers of all its
-seeds go to ``results/which-diet-teaches.json``, the gains to ``measured.toml``; what is
-printed are the rows of both tables of ``docs/own-facts-measured.md``.
+RUN is the folder of a run of ``beyond/which-diet-teaches``. The numbers of all its seeds
+are written to ``results/which-diet-teaches.json`` and the gains to ``measured.toml``;
+the rows of both tables of ``docs/own-facts-measured.md`` are printed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from inweights.support.statistics.intervals import median_interval
 ROOT = Path(__file__).parents[2]
 STORED = ROOT / "results" / "which-diet-teaches.json"
 MEASURED = ROOT / "src/inweights/audit/strategies/measured.toml"
-#: What the run calls it, where that differs: chains that a strategy may state, or
-#: states never.
+#: Names of kinds of queries in the run, if these differ: the name says whether
+#: strategies may state the chain ("told") or never do ("held").
 CALLED = {"composition": "composition, told", "steps": "steps, held"}
 #: The columns of the second table.
 COLUMNS = (
@@ -41,7 +41,7 @@ COLUMNS = (
 
 
 def store(run: Path) -> dict[str, Any]:
-    """The numbers of all seeds, by condition and what is asked."""
+    """Return the numbers of all seeds by condition and kind of query."""
     name, tables = "beyond/which-diet-teaches", {}
     for table, keys in (("accuracy", ["condition", "what"]), ("kept", ["condition"])):
         rows = pl.read_parquet(run / "tables" / f"{table}.parquet").sort(
@@ -65,7 +65,7 @@ def store(run: Path) -> dict[str, Any]:
 
 
 def by_condition(stored: dict[str, Any]) -> dict[tuple[str, str], list[float]]:
-    """Accuracies of the seeds by condition and what is asked."""
+    """Return the accuracies of the seeds by condition and kind of query."""
     return {
         (row["condition"], row["what"]): row["accuracy"] for row in stored["accuracy"]
     }
@@ -74,19 +74,19 @@ def by_condition(stored: dict[str, Any]) -> dict[tuple[str, str], list[float]]:
 def gain(
     stored: dict[str, Any], condition: str, asked: str
 ) -> tuple[float, float, float]:
-    """Median over seeds of what a condition has over the control, and its interval."""
+    """Return the median over seeds of a condition's gain over the control, with interval."""
     found, what = by_condition(stored), CALLED.get(asked, asked)
     pairs = zip(found[condition, what], found["control", what], strict=True)
     return median_interval([ours - control for ours, control in pairs])
 
 
 def short(number: float, sign: str = "") -> str:
-    """A share as the page writes it: ``+.67``."""
+    """Return a share as the page writes it, such as ``+.67``."""
     return f"{round(number, 2) + 0:{sign}.2f}".replace("0.", ".", 1)
 
 
 def gains_rows(stored: dict[str, Any]) -> Iterator[str]:
-    """The cells of the first table, a row for each strategy that was measured."""
+    """Yield the rows of the first table, one for each measured strategy."""
     for name in measured(stored):
         cells = [gain(stored, name, asked) for asked in ASKED]
         said = [
@@ -96,7 +96,7 @@ def gains_rows(stored: dict[str, Any]) -> Iterator[str]:
 
 
 def accuracy_rows(stored: dict[str, Any]) -> Iterator[str]:
-    """The second table: mean accuracies, and how much the perplexity rose."""
+    """Yield the rows of the second table: mean accuracies and the rise of perplexity."""
     found = by_condition(stored)
     for row in stored["kept"]:
         name = row["condition"]
@@ -106,7 +106,7 @@ def accuracy_rows(stored: dict[str, Any]) -> Iterator[str]:
 
 
 def measured(stored: dict[str, Any]) -> list[str]:
-    """The strategies that the run measured by themselves."""
+    """Return the names of the strategies that are conditions of the run."""
     conditions = {row["condition"] for row in stored["kept"]}
     return [name for name in STRATEGIES if name in conditions]
 

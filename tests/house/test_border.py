@@ -1,4 +1,4 @@
-"""No public function lets one of Python's own errors out, whatever it is given."""
+"""Public functions raise the library's own errors for invalid arguments of any kind."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_public_functions_name_what_does_not_fit() -> None:
-    """In a process of its own: here calls are checked against the shapes in signatures."""
+    """Calls run in a new process, as the tests' own process checks annotated shapes."""
     assert calls_of("few") > 500
 
 
 @pytest.mark.slow
 def test_more_public_functions_name_what_does_not_fit() -> None:
-    """All wrong arguments of every third function, and one wrong of every tenth.
+    """Every third function with only wrong arguments, and every tenth with one wrong argument.
 
     ``make fuzz`` calls all functions.
     """
@@ -29,7 +29,7 @@ def test_more_public_functions_name_what_does_not_fit() -> None:
 
 
 def calls_of(*walks: str) -> int:
-    """Call functions in one process; return how many calls there were, none of which went wrong."""
+    """Call functions in a new process; check that no call was wrong, return their number."""
     command = [sys.executable, "-m", "tests.house.border", *walks]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False
@@ -45,7 +45,7 @@ def shares(counts: list[int], *, of: int) -> list[float]:
 
 
 def test_the_argument_that_does_not_fit_is_named() -> None:
-    """Code below the tests is a user's own, so that the library's functions are asked."""
+    """Functions of the tests count as a user's own, so that those of the library are called."""
     import inweights as iw
 
     assert shares([1, 2], of=2) == [0.5, 1.0]
@@ -69,7 +69,7 @@ def test_what_is_not_about_an_argument_stays_as_it_is() -> None:
     model = iw.EmbMLPConfig(width=4).build(vocabulary=30, seeds=[0])
     with pytest.raises(ConfigError, match="unknown layer"):
         iw.probes.alignment(model, iw.TwoHop(n=3).build(), layers=["no"])
-    with pytest.raises(ZeroDivisionError):  # a function of a user's own
+    with pytest.raises(ZeroDivisionError):  # the function counts as a user's own
         shares([1], of=0)
     assert at_the_border(iw.World) is iw.World
     assert iw.probes.accuracy is at_the_border(iw.probes.accuracy.__wrapped__)  # type: ignore[attr-defined]

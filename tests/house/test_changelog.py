@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.house.imports import SOURCE
 
 CHANGELOG = SOURCE.parents[1] / "CHANGELOG.md"
-#: What each file warns of that is not in an argument ``renamed`` of ``lazily``.
+#: Deprecated names by the file that warns of them, without those in ``renamed`` of ``lazily``.
 WARNED = {
     "actions/making.py": "effort=",
     "config/__init__.py": "config.to_dict",
@@ -18,7 +18,7 @@ WARNED = {
     "experiments/grammar/figure.py": "films=",
     "experiments/grammar/paper.py": "Paper(ours=",
 }
-#: Passes warnings on, of names that are in ``renamed``.
+#: The file that warns of the names in ``renamed``.
 MACHINERY = "support/lazy.py"
 
 
@@ -34,7 +34,7 @@ def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
 
 
 def renamed() -> Iterator[str]:
-    """Yield every former name that ``lazily`` still gives."""
+    """Yield every former name that ``lazily`` still resolves."""
     for file, call in calls("lazily"):
         package = Path(file).parent.as_posix().replace("/", ".").strip(".")
         for option in call.keywords:
@@ -58,7 +58,7 @@ def test_every_deprecated_name_is_listed() -> None:
 
 
 def test_no_entry_stands_before_the_groups_of_a_release() -> None:
-    """A merge by union may bring back entries that were grouped: they land there."""
+    """A merge by union may restore entries, before the headings under which they are now."""
     released = CHANGELOG.read_text("utf-8").partition("\n## 0.2.0 ")[2]
     added = released.partition("### Added\n")[2]
     assert added.lstrip("\n").startswith("#### ")

@@ -1,4 +1,4 @@
-"""The citation file says the version that is released, and when."""
+"""The citation file has the released version and its date."""
 
 from __future__ import annotations
 

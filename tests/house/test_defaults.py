@@ -1,8 +1,8 @@
-"""Defaults decide conclusions: a public one that changes is recorded, and so is seen in a review.
+"""Public defaults equal their record, so that a review sees each change of a default.
 
-``tests/data/defaults.tsv`` has those of public functions and of the fields of public
-classes, the options that classes are made with, and public numbers; not in which module
-each stands, so that moving one changes nothing. ``make records`` writes it.
+``tests/data/defaults.tsv`` has the defaults of public functions and of fields of public
+classes, the options of class definitions, and public numbers. It does not name modules,
+so that moving a definition changes nothing. ``make records`` writes it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Row = tuple[str, str, str]
 
 
 def defaults() -> Iterator[Row]:
-    """Whose each is, its name, and its value as it is written."""
+    """Yield each default's owner, name and value as source code."""
     for file in SOURCE.rglob("*.py"):
         if not file.relative_to(SOURCE).as_posix().startswith(ELSEWHERE):
             yield from _within(ast.parse(file.read_text(encoding="utf-8")), "")
@@ -70,7 +70,7 @@ def _options(decorator: ast.expr) -> list[ast.keyword]:
 
 
 def _is_number(value: ast.expr) -> bool:
-    """Whether it is a number, or a table that has some."""
+    """Return whether it is a number, or a literal that contains numbers."""
     kinds = (ast.Constant, ast.Tuple, ast.Dict, ast.UnaryOp, ast.USub, ast.Load)
     parts = list(ast.walk(value))
     numbers = [getattr(one, "value", None) for one in parts]

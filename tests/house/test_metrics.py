@@ -1,4 +1,4 @@
-"""The measures of text: each sees what it is for, and nothing else."""
+"""Each measure of code counts the intended places and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and folders that the pages for contributors name are there."""
+"""Files and folders that the pages for contributors name exist."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-#: Where a path may begin.
+#: Folders to which a path may be relative.
 HOMES = (ROOT, ROOT / "src" / "inweights", ROOT / "tests", ROOT / "docs")
-#: Not paths: schemes of addresses, and files that a command or a user makes.
+#: Text that is not checked: URLs, placeholders, and files that a command or a user makes.
 NOT_KEPT = re.compile(
     r"://|[<>*{$%]|NAME|\.venvs?/|^results/$|fuzz\.jsonl|htmlcov|^(build|dist)/"
 )

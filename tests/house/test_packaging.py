@@ -1,4 +1,4 @@
-"""The conda recipe asks for what ``pyproject.toml`` does; the container runs what is there."""
+"""The conda recipe agrees with ``pyproject.toml``; the container runs existing targets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-#: Names of packages at conda-forge that are others than at PyPI.
+#: Names at conda-forge of packages that have other names at PyPI.
 AT_CONDA = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
 
 
@@ -21,7 +21,7 @@ def recipe() -> dict[str, Any]:
 
 
 def as_conda(requirement: str) -> str:
-    """``torch>=2.4`` as ``pytorch >=2.4``."""
+    """Return a requirement in conda's form: ``pytorch >=2.4`` for ``torch>=2.4``."""
     name, version = re.fullmatch(r"([\w-]+)(>=[\d.]+)", requirement).groups()
     return f"{AT_CONDA.get(name, name)} {version}"
 

@@ -1,4 +1,4 @@
-"""``constraints.txt`` is complete: what is installed from it with ``--no-deps`` lacks nothing."""
+"""``constraints.txt`` pins all requirements, so that ``--no-deps`` leaves nothing out."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from packaging.utils import canonicalize_name
 from tests.house import environment
 from tests.house.environment import PINS, ROOT, STAGES, Environment, SetupError
 
-#: Of a project's classifier.
+#: Classifier of a supported version of Python.
 VERSION = re.compile(r"Programming Language :: Python :: (3\.\d+)")
-#: What each stage has to satisfy: extras of the package.
+#: The extra of the package whose requirements each stage has to satisfy.
 EXTRAS = {"demo": "interactive", "docs": "docs", "dev": "dev"}
 PLATFORMS = {
     "linux": {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"},
@@ -36,7 +36,7 @@ CUDA = ["filelock", 'cuda-toolkit[cublas]==13.0.3; platform_system == "Linux"']
 
 
 def pinned(*parts: str) -> dict[str, Requirement]:
-    """Pins of some parts by their names."""
+    """Return the pins of some parts by package name."""
     lines = environment.read_pins()
     pins = [Requirement(line) for part in parts for line in lines[part]]
     return {canonicalize_name(pin.name): pin for pin in pins}
@@ -44,7 +44,7 @@ def pinned(*parts: str) -> dict[str, Requirement]:
 
 @cache
 def all_asked(name: str) -> list[Requirement]:
-    """What an installed package asks for anywhere; nothing if it is not installed."""
+    """Return all requirements of a package; an empty list if it is not installed."""
     try:
         return list(map(Requirement, metadata.requires(name) or []))
     except metadata.PackageNotFoundError:
@@ -52,9 +52,9 @@ def all_asked(name: str) -> list[Requirement]:
 
 
 def asked(name: str, extra: str, machine: Mapping[str, str]) -> Iterator[Requirement]:
-    """Yield what an installed package asks for on a machine."""
+    """Yield the requirements of an installed package that apply to a machine."""
     for requirement in all_asked(name):
-        # The builds of torch differ in this: the set-up decides between them.
+        # Only CUDA builds of torch have this requirement; the set-up chooses the build.
         if name == "torch" and environment.takes_cuda([str(requirement)]):
             continue
         if requirement.marker is None or requirement.marker.evaluate(
@@ -66,7 +66,7 @@ def asked(name: str, extra: str, machine: Mapping[str, str]) -> Iterator[Require
 def lacks(
     start: list[Requirement], pins: dict[str, Requirement], machine: dict[str, str]
 ) -> list[str]:
-    """Follow requirements to all that they ask for; list what the pins do not satisfy."""
+    """Follow requirements recursively; return those that the pins do not satisfy."""
     lacking = []
     waiting, seen = list(start), set[tuple[str, str]]()
     while waiting:
@@ -92,7 +92,7 @@ def lacks(
 
 @pytest.fixture(scope="module")
 def as_pinned() -> None:
-    """The installed packages are the pinned ones, so that they say what the pins ask for."""
+    """Skip unless installed packages are the pinned ones, whose requirements are read."""
     for name, pin in pinned(*environment.read_pins()).items():
         try:
             version = metadata.version(name).partition("+")[0]
@@ -105,7 +105,7 @@ def as_pinned() -> None:
 
 
 def versions() -> list[str]:
-    """The Pythons that the project says it runs on."""
+    """Return the versions of Python that the project's classifiers name."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     said = tomllib.loads(text)["project"]["classifiers"]
     return [found[1] for one in said if (found := VERSION.fullmatch(one))]
@@ -166,7 +166,7 @@ def test_each_pin_is_one_version_and_stands_once() -> None:
 
 
 class Recorded(Environment):
-    """An environment that notes what it would install."""
+    """An environment that records what it would install."""
 
     def __init__(self, folder: Path, requirements: list[str]) -> None:
         super().__init__(folder)

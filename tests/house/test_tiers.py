@@ -1,4 +1,4 @@
-"""The guard of the tests ends what hangs, with all that it started, and nothing else."""
+"""The test runner ends hanging tests with all their processes, and reports results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
     not Path("/proc/self").exists(), reason="needs Linux's /proc"
 )
 
-#: Starts a process in a session of its own, writes down its number, and hangs.
+#: A program that starts a process in a new session, writes its ID to a file, and hangs.
 HANGS = """
 import pathlib, subprocess, sys, time
 command = [sys.executable, "-c", "import time; time.sleep(3600)"]
@@ -37,7 +37,7 @@ def test_what_is_silent_is_ended_with_all_that_it_started(tmp_path: Path) -> Non
         guarded([sys.executable, "-c", HANGS, str(number)], silence=2.0, out=out) == 124
     )
     assert b"the tests were ended, as they hung" in out.getvalue()
-    if number.exists():  # not where the machine took two seconds to get there
+    if number.exists():  # a slow machine may not have written it in two seconds
         wait_until(lambda: not _runs(number.read_text()))
 
 
@@ -81,19 +81,19 @@ def test_temporary_files_are_in_memory_where_there_is_room(
 def test_only_the_first_cases_are_in_the_fast_tier(
     case: int, request: pytest.FixtureRequest
 ) -> None:
-    alone = len(request.session.items) == 1  # then it is the first one
+    alone = len(request.session.items) == 1  # a case that runs alone is the first
     assert (request.node.get_closest_marker("slow") is None) == (case < 2 or alone)
 
 
 def test_the_two_tiers_are_all_tests_of_this_machine() -> None:
-    """A test is in exactly one of them, unless it needs an accelerator or the network."""
+    """Each test is in exactly one tier, unless it needs a GPU or the network."""
     assert TIERS["fast"].marked == f"not {TIERS['slow'].marked}"
 
 
 def test_files_of_slow_tests_are_found_by_what_they_say_and_import() -> None:
     found = files_of_slow_tests()
     assert "tests/docs/test_site.py" in found
-    # Its case of a model is in another module.
+    # It imports a class with slow tests from another module.
     assert "tests/models/test_tiny.py" in found
     assert "tests/test_seeds.py" not in found
 
@@ -150,6 +150,6 @@ def test_a_skip_says_what_lifts_it(reason: str, lifted: str) -> None:
 def test_a_file_that_cannot_be_collected_counts_once() -> None:
     progress = Progress(io.StringIO())
     report = pytest.CollectReport("tests/test_x.py", "failed", "SyntaxError", None)
-    for _ in range(2):  # from two processes
+    for _ in range(2):  # two processes report the same file
         progress.pytest_collectreport(report)
     assert progress.counts == {"error": 1}

@@ -1,4 +1,4 @@
-"""Messages, help texts and docs use standard words; see ``words.py`` for those that do not."""
+"""Messages, help texts and docs use standard words; ``words.py`` lists private ones."""
 
 from __future__ import annotations
 

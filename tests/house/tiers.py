@@ -1,9 +1,9 @@
-"""``python -m tests.house.tiers TIER``: run a tier of the tests, with progress and one guard.
+"""``python -m tests.house.tiers TIER``: run a tier of the tests, and end it if it hangs.
 
-This program starts pytest, passes on what it prints, and ends it, with all that it
-started, if nothing is printed for half an hour: something hangs. No test has a limit of
-its own, since a slow machine would break any. ``tests/house/progress.py`` is the part
-inside pytest.
+This program starts pytest and prints its output. If nothing is printed for half an hour,
+a test hangs, and pytest is ended with all its processes. Single tests have no time
+limit, since a slow machine would exceed any. ``tests/house/progress.py`` is the part
+that runs inside pytest.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ ROOT = Path(__file__).parents[2]
 #: Seconds without any output after which the tests count as hanging.
 SILENCE = 30 * 60
 
-#: Variable of the environment that marks all processes of a run.
+#: Environment variable that marks all processes of a run.
 MARK = "TESTS_RUN_BY"
 
 
-#: Linux keeps files below it in memory, and removes one in a twentieth of the time.
+#: Linux keeps files of this folder in memory, and removes them in a twentieth of the time.
 IN_MEMORY = Path("/dev/shm")
 
-#: Free bytes there from which on it holds the tests' temporary files, of which there is
+#: Free bytes that the folder needs to be used for the tests' temporary files, which take
 #: about half a gigabyte.
 ROOMY = 4 << 30
 
 
 class Tier(NamedTuple):
-    """Some of the tests.
+    """A selection of the tests.
 
     Attributes:
         places: Returns the files and folders in which they are.
         marked: Expression of markers that selects them.
-        rest: What is left out, and the command that runs it.
+        rest: A sentence with the command that runs the tests that are left out.
         plugins: Plugins of pytest.
     """
 
@@ -72,7 +72,7 @@ TIERS = {
 
 
 def command(tier: Tier, more: Sequence[str] = ()) -> list[str]:
-    """Return the command that runs a tier: one process of pytest for each core, at most eight."""
+    """Return the command that runs a tier, with a process per core and at most eight."""
     return [
         *(sys.executable, "-m", "pytest", *tier.places(), "-m", tier.marked),
         *("-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"),
@@ -84,11 +84,11 @@ def command(tier: Tier, more: Sequence[str] = ()) -> list[str]:
 
 @contextmanager
 def quick_files(place: Path = IN_MEMORY, needed: int = ROOMY) -> Iterator[None]:
-    """Keep temporary files in memory meanwhile, where there is room and nobody chose a place.
+    """Keep temporary files in memory, if there is room and ``TMPDIR`` is not set.
 
     Args:
         place: Folder of a file system in memory.
-        needed: Free bytes that it has at least.
+        needed: Free bytes that the folder needs to be used.
     """
     roomy = place.is_dir() and shutil.disk_usage(place).free >= needed
     if not roomy or not os.access(place, os.W_OK) or "TMPDIR" in os.environ:
@@ -107,13 +107,13 @@ def quick_files(place: Path = IN_MEMORY, needed: int = ROOMY) -> Iterator[None]:
 def guarded(
     words: Sequence[str], silence: float = SILENCE, out: IO[bytes] | None = None
 ) -> int:
-    """Run a command, pass on its output, and end all of it when it has been silent for too long.
+    """Run a command, print its output, and end it if it is silent for too long.
 
     Args:
         words: The command. It becomes the leader of a process group, so that whatever
             it starts can be ended with it.
         silence: Seconds without output after which the command is ended.
-        out: Where its output goes; the default is the standard output.
+        out: Stream for its output; the default is the standard output.
 
     Returns:
         The command's exit code, or 124 if it was ended.
@@ -147,7 +147,7 @@ def guarded(
 
 
 def _readable(pipe: IO[bytes], seconds: float) -> bool:
-    """Wait until there is something to read, or the end; return whether there is."""
+    """Wait for output or its end for some seconds; return whether there is any."""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         return bool(selector.select(seconds))
@@ -156,7 +156,7 @@ def _readable(pipe: IO[bytes], seconds: float) -> bool:
 def _end_what_hangs(
     process: subprocess.Popen[bytes], silence: float, out: IO[bytes]
 ) -> int:
-    """Have each Python process print where it is, then end them all."""
+    """Make each Python process print its stack, then end all of them."""
     assert process.stdout is not None
     out.write(
         f"\nno output for {silence / 60:.0f} minutes: the tests hang, here:\n".encode()
@@ -174,9 +174,9 @@ def _end_what_hangs(
 
 
 def _kill_marked(mark: str) -> None:
-    """Kill what is left and has a process group of its own, such as the processes of a cluster.
+    """Kill remaining processes with their own process group, such as those of a cluster.
 
-    Processes inherit the environment, and with it the mark. Linux only.
+    Processes inherit the mark with the environment. This works on Linux only.
     """
     for place in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
@@ -192,7 +192,7 @@ def _send(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the tier that is named; further options go to pytest."""
+    """Run the named tier; further options are passed to pytest."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tier", choices=TIERS)
     given, more = parser.parse_known_args(words)

@@ -1,7 +1,7 @@
-"""``make check`` ends with this: words that must not come back in messages, help texts and docs.
+"""``make check`` ends with this: find private words in messages, help texts and docs.
 
-The reader of a message knows the field's words and not ours. A term of ours that stays
-is in ``docs/glossary.md``.
+Users know the standard words of the field and not those of this project. The project's
+own terms that remain in use are defined in ``docs/glossary.md``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from tests.house.imports import SOURCE
 
 ROOT = SOURCE.parents[1]
-#: Pattern of what must not come back, and the standard word for it.
+#: Patterns of private words, and the standard words to use instead.
 WORDS = {
     r"un?told|foretold|told": "stated, trained on, reported",
     r"forecast(s|er|ers|ing)?": "prediction (of facts), cost estimate (of a run)",
@@ -42,18 +42,18 @@ _DATA = (
     "lm/exams/general.py",
     "lm/tuning/writing.py",
 )
-#: Files of words that language models read, and of what is known of words.
+#: Files of texts for language models, and of data about words.
 _TABLES = (
     "lm/exams/general.toml",
     "lm/tuning/writing.toml",
     "worlds/knowledge/",
 )
-#: Pages that a command writes, from texts that are read where they stand.
+#: Pages that are written by a command from texts that are checked at their source.
 _WRITTEN = ("board.md", "commands.md")
 
 
 def messages() -> Iterator[tuple[str, str]]:
-    """Every text of the source that people read, with its place."""
+    """Yield the place and text of every string of the source, except docstrings and data."""
     for path in sorted(SOURCE.rglob("*.py")):
         where = path.relative_to(SOURCE).as_posix()
         if where.startswith(_DATA):
@@ -65,13 +65,13 @@ def messages() -> Iterator[tuple[str, str]]:
         for node in ast.walk(tree):
             if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
                 continue
-            # --help is a docstring.
+            # The docstring of a command is its --help.
             if where.startswith("cli/commands/") or id(node) not in docs:
                 yield f"{where}:{node.lineno}", _plain(node.value)
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Every text of the source's TOML, and every line of its Markdown, with its place."""
+    """Yield the place and text of TOML strings and Markdown lines of the source."""
     for path in sorted(SOURCE.rglob("*.toml")):
         where = path.relative_to(SOURCE).as_posix()
         if not where.startswith(_TABLES):
@@ -83,7 +83,7 @@ def texts() -> Iterator[tuple[str, str]]:
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Every line of the docs, without its code, with its place."""
+    """Yield the place and text of every line of the docs, without code."""
     for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
         if path.name in _WRITTEN or {"_build", "api", "commands", "recipes"} & set(
             path.parts
@@ -97,7 +97,7 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def found() -> list[str]:
-    """Each word that came back: its place, the word, the text."""
+    """Return a line for each private word: its place, the word and the text."""
     return [
         f"{place}: '{word.group()}' in {text.strip()[:80]!r}"
         for source in (messages(), texts(), pages())
@@ -117,7 +117,7 @@ def _docstring(node: ast.AST) -> ast.AST | None:
 
 
 def _strings(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Strings within a TOML value; a claim stays as the ledger states it."""
+    """Yield strings of a TOML value, except texts of claims, which the ledger fixes."""
     if isinstance(value, str):
         if not re.fullmatch(r"\.claims\.[^.]+\.says", name):
             yield name.removeprefix("."), value
@@ -127,7 +127,7 @@ def _strings(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _plain(text: str) -> str:
-    """The text without inline code, roles, addresses, options, dotted and named options."""
+    """Return the text without inline code, roles, links, formulas and options."""
     text = re.sub(r"\{\w[\w:.-]*\}`[^`]*`|`+[^`]*`+|\]\([^)]*\)|\$[^$]*\$", " ", text)
     return re.sub(r"--[\w-]+|\w+(?:[-_/.]\w+)+|(?m:^ +\w+(?:$|:))|\{\w+\}", " ", text)
 
