@@ -17,7 +17,7 @@ if find_spec("sphinx") is None:
     pytest.skip("install .[docs] to run", allow_module_level=True)
 
 DOCS = Path(__file__).parents[2] / "docs"
-#: A recipe that is quick to plan, and whose claims state another number of seeds than it ran.
+#: A recipe that is quick to plan, and that runs with another number of seeds than stated.
 RECIPE = "identity-bridge/fig2"
 
 

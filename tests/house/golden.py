@@ -75,7 +75,7 @@ TWO_HOP = TwoHop(n=4, complexity=2)
 GRID = Graph(shape="grid", rows=3, columns=4)
 STAR = PathStar(arms=5, nodes=3)
 LINES = [["r", "a", "x"], ["r", "b", "y"], ["r", "c", "z"], ["r", "d", "w"]]
-#: Initial weights are large, so that no number is near 0 and no two logits nearly equal.
+#: Initial weights are large, so that no number is near 0 and no two logits are close.
 GPT = GPTConfig(layers=2, width=16, heads=2, context=16, tied=False, init=Init(std=0.3))
 MLP = EmbMLPConfig(width=16, init=Init(std=0.3))
 N2V = Node2VecConfig(width=8, init=Init(std=0.5))

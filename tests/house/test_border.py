@@ -21,7 +21,7 @@ def test_public_functions_name_what_does_not_fit() -> None:
 
 @pytest.mark.slow
 def test_more_public_functions_name_what_does_not_fit() -> None:
-    """Every third function with only wrong arguments, and every tenth with one wrong argument.
+    """This calls every third function with wrong arguments, every tenth with a single one.
 
     ``make fuzz`` calls all functions.
     """
@@ -45,7 +45,7 @@ def shares(counts: list[int], *, of: int) -> list[float]:
 
 
 def test_the_argument_that_does_not_fit_is_named() -> None:
-    """Functions of the tests count as a user's own, so that those of the library are called."""
+    """Functions of the tests count as a user's own, so that the library's are called."""
     import inweights as iw
 
     assert shares([1, 2], of=2) == [0.5, 1.0]

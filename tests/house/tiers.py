@@ -147,7 +147,7 @@ def guarded(
 
 
 def _readable(pipe: IO[bytes], seconds: float) -> bool:
-    """Wait for output or its end for some seconds; return whether there is any."""
+    """Wait for output or the end of the pipe; return whether either came in time."""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         return bool(selector.select(seconds))
