@@ -54,8 +54,8 @@ class Recipe:
             which are marked wherever settings are listed, and explanatory sentences. By
             default none.
         first_seed: First root seed; the other seeds are the integers after it. It is
-            100 by default, so that claims are judged on other seeds than those on which
-            settings were chosen.
+            100 by default, so that claims are judged on seeds other than those with
+            which settings were chosen.
         root_seeds: The root seeds themselves, if they are not consecutive; empty, the
             default, for consecutive seeds.
         version: Version, by default 1. It is increased by hand when results change, and

@@ -49,7 +49,7 @@ class PaperSetting(Config):
         paper: Value in the text. If it is a list, each of its items is an allowed value;
             for a setting that is itself a list, the whole list is the value.
         place: Section, table or figure in which the text states ``paper`` or ``every``;
-            empty without these.
+            empty if neither is given.
         every: Whether the statement holds for every value of the setting, as for a
             theorem that holds for every size; by default false.
         lost: Place of the statement in the text, if the value is missing in our copy of
@@ -86,10 +86,10 @@ class PaperSetting(Config):
             )
         if (self.paper is not None or self.every) != bool(self.place):
             raise ConfigError(
-                "'place' says where 'paper' or 'every' is stated; give both"
+                "'place' must be given if 'paper' or 'every' is given, and only then"
             )
         if (self.code is None) != (not self.at):
-            raise ConfigError("'at' says where 'code' is stated; give both")
+            raise ConfigError("'code' and its place 'at' must be given together")
 
     @property
     def text(self) -> str:
@@ -178,7 +178,7 @@ def read_protocol(path: Path) -> PaperProtocol:
 
     Raises:
         ConfigError: The file is missing or is not a valid protocol; the message names
-            it.
+            the file.
     """
     try:
         return decode(PaperProtocol, load_toml(path))

@@ -175,7 +175,9 @@ def _grid_points(axes_by_key: Mapping[str, Any]) -> list[list[Change]]:
     firsts = chain.from_iterable(axis[0] for axis in axes)
     paths = [path for path, _, _ in firsts]
     if twice := next((path for path in paths if paths.count(path) > 1), None):
-        raise ConfigError(f"'{twice}' is varied by two axes; remove it from one")
+        raise ConfigError(
+            f"'{twice}' is varied by two axes; remove it from one of them"
+        )
     return [list(chain.from_iterable(choices)) for choices in product(*axes)]
 
 

@@ -86,7 +86,7 @@ def rows_of(
 
     Raises:
         DataError: The result is not a table, is empty, has values that no column can
-            contain, or has a column named as a setting or ``seed``.
+            contain, or has a column with the name of a setting or the name ``seed``.
     """
     return _table(function, function(seed=seed, **settings), {*settings, "seed"})
 
@@ -111,8 +111,8 @@ def rows_together(
 
     Raises:
         DataError: The result is not a table, is empty, has values that no column can
-            contain or a column named as a setting, or does not have rows for exactly
-            these seeds.
+            contain or a column with the name of a setting, or does not have rows for
+            exactly these seeds.
     """
     table = _table(function, function(seeds=list(seeds), **settings), {*settings})
     found = set(table["seed"].to_list()) if "seed" in table.columns else set()
@@ -151,8 +151,8 @@ def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.Data
 def _as_table(result: Any) -> tuple[pl.DataFrame, str]:
     """Return rows as a table, and a description of the problem with them (empty if valid).
 
-    A mapping is one row, or, if some values are lists, a table with these columns. A
-    number, Boolean or text is one row with the single column :data:`RESULT`.
+    A mapping is one row or, if some of its values are lists, a table with its values as
+    columns. A number, Boolean or text is one row with the single column :data:`RESULT`.
     """
     import polars as pl
 

@@ -110,5 +110,7 @@ def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
     varied = over if isinstance(over, Mapping) else {}
     for name in several:
         if name in varied:
-            raise ConfigError(f"'{name}' is varied by two axes; remove it from one")
+            raise ConfigError(
+                f"'{name}' is varied by two axes; remove it from one of them"
+            )
     return {**several, **varied}
