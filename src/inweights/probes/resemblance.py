@@ -235,7 +235,7 @@ def predicted_similarity(
     """Predict the resemblance (a cosine) of the entities of a world without training a model.
 
     Args:
-        world: Config of an analogy, or of two hops as an analogy.
+        world: Config of an analogy world, or of a two-hop world in the form of an analogy.
         roles: Roles of the facts that are trained on in stage 1, such as
             ``similarity``, each with the number of times that its facts are counted.
         seed: Root seed of the world.

@@ -46,9 +46,9 @@ class Stating:
         recipe: Name of the recipe, ``<paper>/<figure>``.
         source: Short name of the paper, or ``ours``.
         place: Place in the paper, for claims that do not state one.
-        condition: Value of the label ``condition`` that is stated for claims whose
+        condition: Value of the label ``condition`` that is shown with claims whose
             scores do not select rows by this label; by default empty. It is only
-            stated, and does not select rows.
+            shown and has no effect on the scores.
 
     Example:
         >>> from inweights.experiments import share

@@ -74,9 +74,9 @@ class Paper:
             name: Short name of the recipe, the part of its name after the slash.
             place: Place in the paper, such as ``Fig. 2``, for claims that do not state
                 one.
-            condition: Value of the label ``condition`` that is stated for claims whose
+            condition: Value of the label ``condition`` that is shown with claims whose
                 scores do not select rows by this label; by default empty. It is only
-                stated, and does not select rows.
+                shown and has no effect on the scores.
 
         Returns:
             A :class:`Stating`, which returns a :class:`Claim` each time it is called.

@@ -35,9 +35,9 @@ class StatedClaim(Config):
         protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` (a
             smaller size) or ``substitute`` (a different model, data set or measure). By
             default the value in the recipe's file, unless the source is ``ours``.
-        condition: Value of the label ``condition`` that is stated if the score does not
+        condition: Value of the label ``condition`` that is shown if the score does not
             select rows by this label; by default the value in the recipe's file. It is
-            only stated, and does not select rows.
+            only shown and has no effect on the score.
         check: Whether the claim holds by construction, so that it only tests the code;
             by default false.
     """
@@ -86,9 +86,9 @@ class RecipeFile(Config):
         place: Place in the paper.
         cited: Short form of ``place`` for the claims; by default ``place`` itself.
         summary: What is done, in a few sentences.
-        condition: Value of the label ``condition`` that is stated for claims whose
+        condition: Value of the label ``condition`` that is shown with claims whose
             scores do not select rows by this label; by default empty. It is only
-            stated, and does not select rows.
+            shown and has no effect on the scores.
         protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` or
             ``substitute``, as :class:`StatedClaim` explains.
         published: The number or relation that the paper prints, for claims that do not

@@ -191,7 +191,7 @@ class Wrapped(ModuleCaller):
     def decode(
         self, name: str, state: Float[Tensor, "R *n D"]
     ) -> Float[Tensor, "R *n K"]:
-        """Map a layer's state to logits, as if it were the deepest state.
+        """Map a layer's state to logits with the module's head, as if it were the last layer.
 
         Args:
             name: Name of the layer, one of :attr:`decodable`.

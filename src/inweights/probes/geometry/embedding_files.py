@@ -33,7 +33,7 @@ def read_embedding(
     r"""Read an embedding from a file: a matrix, and a name for each of its rows.
 
     Args:
-        path: A file ``.npy`` or ``.safetensors``, such as a checkpoint, with an array
+        path: A ``.npy`` or ``.safetensors`` file, such as a checkpoint, with an array
             ``[N, D]`` (``N`` rows, width ``D``) or ``[R, N, D]`` (``R`` such matrices).
             Any other file is read as text with a line ``name x1 … xD`` for each row. A
             first line ``rows D`` (word2vec, fastText) is optional (GloVe has none).

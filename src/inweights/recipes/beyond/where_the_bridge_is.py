@@ -21,12 +21,12 @@ class Settings(iw.Config):
     type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        world: Config of the world, in which each bridge leads to two objects by two
-            second relations.
+        world: Config of the world, in which each bridge leads to two objects, one for
+            each of two second relations.
         heads: Kinds of head to train: ``untied`` (with its own weights), ``tied`` (to
             the token embeddings) or both.
         gpt: Config of the GPT. Its head is set by ``heads``.
-        phase: Settings of the only phase of the GPT's training.
+        phase: Settings of the GPT's training, which has a single phase.
         controls: Names of the controls (:func:`inweights.experiments.with_controls`):
             ``no-bridge`` (the same model, trained without identities), ``untrained``,
             ``frozen`` (with frozen embeddings) or ``shuffled`` (with permuted answers).

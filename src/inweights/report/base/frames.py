@@ -21,7 +21,7 @@ def as_polars(table: Any) -> pl.DataFrame:
     """Return a table as a polars frame, in which a column ``replica`` is copied to ``seed``.
 
     Args:
-        table: A frame of polars (a lazy frame is collected) or pandas, or a dictionary
+        table: A polars frame (a lazy frame is collected), a pandas data frame, or a dictionary
             of columns.
 
     Returns:

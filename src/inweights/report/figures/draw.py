@@ -125,13 +125,13 @@ def draw_for_phone(
 
 
 def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> Picture:
-    """Draw a table with a registered drawing, as in ``plot("lines", table, x="C", y="hit")``.
+    """Plot a table, as in ``plot("lines", table, x="C", y="hit")``.
 
     Args:
-        kind: Name of a drawing, such as ``lines`` or ``heatmaps``; or the first table,
-            which is drawn by ``auto``, with axes chosen from the columns.
-        *tables: Tables that are drawn, such as the result of a sweep or a probe: frames
-            of polars or pandas, or dictionaries of columns. A column ``seed`` or
+        kind: Name of a kind of plot, such as ``lines`` or ``heatmaps``; or the first
+            table, which is plotted by ``auto``, with axes chosen from the columns.
+        *tables: Tables to plot, such as the result of a sweep or a probe: polars or
+            pandas data frames, or dictionaries of columns. A column ``seed`` or
             ``replica`` distinguishes replicates.
         axes: Axes of the caller's own figure into which ``lines`` are drawn. Their
             frame and limits are not changed. By default a new figure is created.

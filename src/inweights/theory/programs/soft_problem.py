@@ -170,9 +170,9 @@ class Problem:
                 factors).
 
         Returns:
-            The point. Its bound is proved by the softmax of the logits, moved towards
-            the stated answers until the operator norm of the gradient is at most the
-            decay ``λ``.
+            The point. Its bound is the objective of the dual program at a dual point:
+            the softmax of the logits, shifted towards the stated answers until the
+            operator norm of the gradient is at most the decay ``λ``.
         """
         left = factors[: self.shape[0]]
         right = factors[self.shape[0] :]

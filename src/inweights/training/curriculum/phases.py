@@ -37,8 +37,8 @@ class Phase(Config):
     Attributes:
         name: Name of the phase in tables and messages.
         roles: Roles of the facts that are trained on, each with its weight in the loss
-            (its multiplicity in the training multiset). If empty, all facts are trained
-            on, with weight 1.
+            (its multiplicity in the training multiset). If empty, the model is trained on
+            all facts with weight 1.
         steps: Number of updates, at least 0; with 0, the phase makes no update.
         batch: Number of facts per step, drawn from the facts of each prompt length in
             proportion to their number; 0 for all facts (the full batch). Alternatively

@@ -50,7 +50,7 @@ _YEAR = 9
 def is_wikidata(path: Path) -> bool:
     """Return whether a file begins like a JSON file of Wikidata, which may be compressed.
 
-    A file ``.gz`` or ``.bz2`` is decompressed. The result is False for a file that
+    A ``.gz`` or ``.bz2`` file is decompressed. The result is False for a file that
     cannot be read.
 
     Args:

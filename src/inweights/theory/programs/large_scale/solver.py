@@ -68,12 +68,12 @@ def solve_large(
     state: Path | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Solution:
-    """Minimise the nuclear norm subject to all margins, for thousands of facts at once.
+    """Minimise the nuclear norm under all margin constraints, for thousands of facts at once.
 
     Args:
         program: Constraints.
-        gap: Requested relative duality gap, at least 1e-7 and below 1; below about
-            1e-5, which single precision does not reach, the result is not certified.
+        gap: Requested relative duality gap, at least 1e-7 and below 1. Single precision
+            does not reach gaps below about 1e-5, so such a result is not certified.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
         seconds: Time limit in seconds, handled like ``iterations``; ``None`` for no limit.
@@ -86,8 +86,8 @@ def solve_large(
 
     Returns:
         A :class:`~.nuclear_norm.Solution`, as from :func:`~.nuclear_norm.solve`. Its
-        ``another`` is a second feasible matrix of nearly the same norm, the mean of
-        earlier iterations or an earlier iteration; ``None`` if there is none.
+        ``another`` is a second feasible matrix of nearly the same norm: the mean of
+        earlier iterates or a single earlier iterate; ``None`` if there is none.
 
     Raises:
         ConfigError: ``gap`` is outside ``[1e-7, 1)``, ``iterations`` is below 1,

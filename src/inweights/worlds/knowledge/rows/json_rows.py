@@ -21,10 +21,10 @@ from inweights.worlds.knowledge.rows.row import Row
 def json_rows(path: Path, text: str, records: Records) -> Iterator[Row]:
     """Yield the facts of a JSON file: one value in ``.json``, otherwise one value per line.
 
-    A file ``.json`` that is not a single JSON value is also read as one value per line.
+    A ``.json`` file that is not a single JSON value is also read as one value per line.
 
     Args:
-        path: The file; its extension decides the form.
+        path: The file; its extension determines the format.
         text: Content of the file.
         records: Converter from JSON values to facts.
 
