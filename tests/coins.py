@@ -27,7 +27,7 @@ def tossed(seed: int, coin: str, chance: float, tosses: int) -> pl.DataFrame:
 
 
 def of_coins(coins: Mapping[str, float]) -> Callable[[Settings], Plan]:
-    """Plans that toss each of the coins, which show heads with these chances."""
+    """Return plans that toss coins with the given probabilities of heads."""
 
     def plan(settings: Settings) -> Plan:
         return Plan(

@@ -183,7 +183,7 @@ def seed_global_generators(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def signals() -> Iterator[None]:
-    """A hang-up ends a process, though nohup has the session ignore it."""
+    """Let SIGHUP end processes, also where the session ignores it because of nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
@@ -191,7 +191,7 @@ def signals() -> Iterator[None]:
 
 @pytest.fixture
 def one_thread() -> Iterator[None]:
-    """Runs have the same bits alone and in company with one thread, however many torch has."""
+    """Use one thread, with which runs have the same bits alone and in a group."""
     from inweights.training.steps.machine import use_threads
 
     with use_threads(1):
@@ -200,7 +200,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
-    """Processes for tests that kill some; all of them share one import of torch."""
+    """Yield a server that forks processes for tests, so that all share one import of torch."""
     if not hasattr(os, "fork"):
         pytest.skip("needs a system that can fork")
     forks = Forks()
@@ -210,8 +210,8 @@ def forks() -> Iterator[Forks]:
 
 @pytest.fixture(scope="session", autouse=True)
 def checkout_is_asked_for_once() -> Iterator[None]:
-    """Every run records the commit; the checkout of the tests stays as it is while they run."""
-    # Its package has such a function.
+    """Cache what git reports about this checkout, which does not change while tests run."""
+    # The package has a function of the same name, so that the module is imported by its path.
     environment = import_module("inweights.runs.environment")
     ask = environment._git
 
@@ -231,7 +231,7 @@ def checkout_is_asked_for_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def installed_plugins_are_looked_for_once() -> Iterator[None]:
-    """Each command does: the descriptions of all that is installed were a fiftieth of the time."""
+    """Cache the installed plugins: reading them in each command took 2% of the tests' time."""
     plugins = import_module("inweights.support.plugins")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plugins, "entry_points", cache(plugins.entry_points))
@@ -240,14 +240,14 @@ def installed_plugins_are_looked_for_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def shapes_are_checked(request: pytest.FixtureRequest) -> Iterator[None]:
-    """In the tests of the rooms whose signatures say them."""
+    """Check arrays against signatures in tests of the packages that declare shapes."""
     with shapes.checking(request.path.parent.name in (*shapes.ROOMS, "tests")):
         yield
 
 
 @pytest.fixture
 def registries() -> Iterator[None]:
-    """What a test registers (recipes, worlds, drawings) is gone after it."""
+    """Restore the registries (recipes, worlds, models, learners, drawings) after a test."""
     import inweights.report.figures.draw  # noqa: F401 (the built-in drawings)
     from inweights import recipes
     from inweights.models import registry as models
@@ -265,7 +265,7 @@ def registries() -> Iterator[None]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the contract of a world for each of its configs."""
+    """Run each test with a parameter ``config`` for all ``configs`` of its class."""
     configs = getattr(metafunc.cls, "configs", None)
     if "config" in metafunc.fixturenames and configs:
         metafunc.parametrize("config", configs)

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def start(work: Callable[[], object]) -> int:
-    """Do something in a process of its own; return its number."""
+    """Start a function in a forked process and return its process id."""
     _let_threads_fall_asleep()
     gc.freeze()  # else the child, looking for garbage, copies the memory of both
     child = os.fork()
@@ -58,7 +58,7 @@ def _let_threads_fall_asleep() -> None:
 
 
 def _state(stat: Path) -> str:
-    """Return the letter that says whether a thread runs; S if it has ended."""
+    """Return the letter of a thread's state, which is S if the thread has ended."""
     try:
         return stat.read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -66,17 +66,17 @@ def _state(stat: Path) -> str:
 
 
 def end(child: int) -> int:
-    """Wait for a process; return its exit code, below 0 for a signal."""
+    """Wait for a process and return its exit code, which is negative after a signal."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def lives(child: int) -> bool:
-    """Whether a process has not ended yet; it can be waited for all the same."""
+    """Return whether a process still runs, without preventing a later wait for it."""
     return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
 
 def forked(work: Callable[[], object]) -> int:
-    """Do something in a process of its own and wait for it; return its exit code."""
+    """Run a function in a forked process, wait for it and return its exit code."""
     return end(start(work))
 
 
@@ -127,7 +127,7 @@ class Child:
             os.kill(self.number, signal.SIGKILL)
 
     def poll(self) -> int | None:
-        """Return the exit code, if it has ended, and keep what it printed."""
+        """Return the exit code if the process has ended, and store what it printed."""
         return self._ended(os.WNOHANG)
 
     def end(self) -> str | None:
@@ -136,7 +136,7 @@ class Child:
         return None if code is None else f"exit code {code}\n{self.output}"
 
     def wait(self) -> int:
-        """Wait for its end; return the exit code, below 0 for a signal."""
+        """Wait until the process ends; return its exit code (negative after a signal)."""
         code = self._ended(0)
         assert code is not None
         return code

@@ -1,4 +1,4 @@
-"""Arrays are held to the shapes that their signatures say, while a test runs.
+"""Check arrays against the shapes in the signatures of functions while a test runs.
 
 A signature says ``Float[Tensor, "R S D"]`` (jaxtyping); in the library these names
 stand for anything, so that it loads no jaxtyping. Here an import hook wraps the
@@ -64,7 +64,7 @@ def checking(on: bool = True) -> Iterator[None]:
 
 
 def install() -> None:
-    """Wrap what is imported from now on."""
+    """Wrap the functions of modules that are imported after this call."""
     early = [name for name in sys.modules if _is_checked(name)]
     assert not early, f"imported before they could be checked: {early}"
     sys.meta_path.insert(0, _Finder())

@@ -85,7 +85,7 @@ class Shell:
 
 
 def command(variables: str, folder: str, *words: str) -> None:
-    """Do a command in this process, which was forked for it."""
+    """Run a command in this process, which was forked for it."""
     os.environ.update(json.loads(variables))
     os.chdir(folder)
     assert main(list(words)) == 0

@@ -11,7 +11,7 @@ from inweights.runs.tables.lease import Leases, LostError
 
 
 class Clock:
-    """A clock that is set by hand, in place of waiting."""
+    """A clock that tests set by hand, so that they need not wait."""
 
     def __init__(self) -> None:
         self.now = 1000.0

@@ -159,7 +159,7 @@ def test_measures_go_by_what_they_do() -> None:
 
 
 def test_own_functions_go_by_their_code_in_every_process() -> None:
-    """Names in a set have another order in each process; a key has not."""
+    """The keys are equal in all processes, although sets of names are ordered differently."""
     script = (
         "from inweights.support.keys.plain import plain\n"
         "from inweights.config import digest\n"

@@ -66,7 +66,7 @@ class Proxy(threading.Thread):
 
 @pytest.fixture(scope="module")
 def server():
-    """The address of moto's server."""
+    """Yield the address of a moto server."""
     pytest.importorskip("obstore", reason="needs the extra 'cluster'")
     module = pytest.importorskip(
         "moto.server", reason="needs moto; 'make test' installs it"
@@ -124,7 +124,7 @@ RUNS = 200
 
 @pytest.mark.slow
 def test_three_workers_one_bucket_one_killed(bucket, forks) -> None:
-    """Each run is stored once, and none is lost."""
+    """Each run is stored exactly once although one of three workers is killed."""
     made = write(bucket, seeds=RUNS, settings=Draws(seconds=0.05))
     workers = [forks.start(WORKER, bucket, 2) for _ in range(3)]
     wait_until(lambda: len(made.store.listed()) >= 20, unless=workers[0].end)

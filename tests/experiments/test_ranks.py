@@ -19,7 +19,7 @@ from inweights.runs.tables.store import Store
 
 
 def command(*words: str) -> None:
-    """The command line, in a process of its own."""
+    """Run the command line in a separate process."""
     assert main(list(words)) == 0
 
 

@@ -1,4 +1,4 @@
-"""Seeds are doubled until claims are decided, or the time is spent."""
+"""Seeds are doubled until all claims are decided or the time limit is reached."""
 
 from __future__ import annotations
 

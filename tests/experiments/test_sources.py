@@ -1,4 +1,4 @@
-"""Code counts: an edited constant, helper or import is never a stale number."""
+"""Edited code is measured again: a constant, a helper or an import gives no stale number."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _names = count()
 
 
 def forget(mark: int) -> None:
-    """Let the next import read the files of a folder again."""
+    """Make the next import read the files of a folder again."""
     for name in [one for one in sys.modules if f"_{mark}." in f"{one}."]:
         del sys.modules[name]
 

@@ -123,7 +123,7 @@ def test_a_reliable_claim_is_not_proposed_fewer_seeds_than_a_verdict_takes() -> 
 
 
 def test_one_seed_of_a_mean_is_undecided_without_an_estimate_of_seeds() -> None:
-    """One number has no spread, from which the number of seeds could be estimated."""
+    """One seed has no spread from which the required number of seeds could be estimated."""
     table = TABLE.filter(model="a", seed=4)
     found = result(ACCURACY >= 0.7, table, rule="mean", minimum=1)
     assert (found.verdict, found.needed) == ("undecided", None)
@@ -137,7 +137,7 @@ def test_one_seed_of_a_mean_is_undecided_without_an_estimate_of_seeds() -> None:
 
 
 def test_ten_thousand_seeds_are_not_proposed() -> None:
-    """Where the mean lies so far from the edge that exactly so many seeds would decide."""
+    """A verdict proposes 9,999 seeds if so many are needed, but not 10,000."""
     values = TABLE["accuracy"][:8].to_numpy()
     for count, proposed in ((9_999, 9_999), (10_000, None)):
         gap = stats.norm.ppf(0.975) * values.std(ddof=1) / math.sqrt(count - 0.5)
@@ -153,7 +153,7 @@ def test_ten_thousand_seeds_are_not_proposed() -> None:
 def test_an_interval_that_ends_at_the_edge_is_undecided(
     judged: Judged, values: list[float]
 ) -> None:
-    """The edge belongs to the target, so that not all of the interval lies outside."""
+    """An interval that ends at the target's edge, which is in the target, decides nothing."""
     found = result(judged, pl.DataFrame({"seed": EIGHT, "accuracy": values}))
     assert values[0] in (found.low, found.high)
     assert found.verdict == "undecided"

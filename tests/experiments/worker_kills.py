@@ -1,4 +1,4 @@
-"""A program that kills workers of a plan at random, and looks what is left.
+"""Kill workers of a plan at random times, and check the tables that remain.
 
 ``python tests/experiments/worker_kills.py FOLDER KILLS RUNS [SEED [PAUSE]]`` lets three
 workers do a plan, each on its own as on three machines, kills one with SIGKILL after a
@@ -61,7 +61,7 @@ def disturb(
 
 
 def look(folder: Path, plan: Plan, runs: int) -> None:
-    """Compare what is stored with what one process makes."""
+    """Check that each run is stored once, with the tables that one process computes."""
     for ticket in range(runs):
         (folder / "tickets" / f"alone-{ticket}").touch()
     store = Planned(str(folder / "plan")).store
