@@ -92,9 +92,9 @@ def command(variables: str, folder: str, *words: str) -> None:
 
 
 def script(folder: str, file: str) -> None:
-    """Run a script of Python in a folder, where a warning is an error."""
+    """Run a Python script in a folder, with warnings turned into errors."""
     warnings.simplefilter("error")
-    # Few seeds and steps: what a study then says of itself is no fault of the script.
+    # Scripts use few seeds and steps, so that these warnings are expected.
     for said in ("Accuracy on compositions varies", "Facts are not known"):
         warnings.filterwarnings("ignore", said)
     os.chdir(folder)
@@ -102,6 +102,6 @@ def script(folder: str, file: str) -> None:
 
 
 def tests_of(folder: str, *files: str) -> None:
-    """Run files of tests in a folder that is none of ours, and print which ones pass."""
+    """Run test files in a folder outside the repository, and print which tests pass."""
     os.chdir(folder)
     assert pytest.main(["-q", "-rp", "-p", "no:cacheprovider", *files]) == 0

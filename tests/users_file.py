@@ -30,7 +30,7 @@ class Mine(nn.Module):
 
 
 def use() -> None:
-    """What a user writes, and the type of each result."""
+    """Call the library as users do, and state the type of each result."""
     world = iw.TwoHop(n=3).build()
     config = iw.wrap(Mine, width=8)
     model = config.build(vocabulary=len(world.vocabulary), seeds=[0, 1])

@@ -1,4 +1,4 @@
-"""Wait for a state, never for a time.
+"""Wait until a condition holds, instead of for a fixed time.
 
 A test that waits polls for what it needs with :func:`wait_until`. There is no limit in
 seconds, as a slow machine would break any: what hangs is ended by the guard of the
@@ -16,7 +16,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-#: Seconds between two looks.
+#: Seconds between two calls of the condition.
 PAUSE = 0.02
 
 
@@ -25,13 +25,13 @@ def wait_until(
     unless: Callable[[], object] | None = None,
     pause: float = PAUSE,
 ) -> T:
-    """Look again and again until the condition holds, and return what it returned.
+    """Call the condition repeatedly until it holds, and return what it returned.
 
     Args:
         condition: Called about every ``pause`` seconds until what it returns is true.
-        unless: Tells that the condition can no longer come true, such as the end of the
+        unless: Reports that the condition can no longer come true, such as the end of the
             process that should make it so; what it returns is shown.
-        pause: Seconds between two looks.
+        pause: Seconds between two calls of the condition.
 
     Raises:
         AssertionError: If ``unless`` returns something true while the condition does
@@ -39,7 +39,7 @@ def wait_until(
     """
     while True:
         lost = unless() if unless else None
-        # After that look: it may have come true just before the end.
+        # Called after ``unless``: the condition may have come true just before the end.
         found = condition()
         if found:
             return found

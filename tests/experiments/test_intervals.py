@@ -46,7 +46,7 @@ def test_interval_of_a_share_is_students_cut_to_its_range(values: list[float]) -
 
 @given(st.floats(0.3, 0.7), st.integers(0, 10_000))
 def test_cutting_loses_no_coverage(true: float, seed: int) -> None:
-    """What the whole interval covers of the values that a share can have, the cut one does, too."""
+    """An interval cut at the bounds of a share covers the same shares as the whole one."""
     sample = np.random.default_rng(seed).binomial(1, true, 5).astype(float)
     _, low, high = interval(sample)
     _, cut_low, cut_high = interval(sample, bounds=(0.0, 1.0))
@@ -55,7 +55,7 @@ def test_cutting_loses_no_coverage(true: float, seed: int) -> None:
 
 @pytest.mark.parametrize("count", [5, 8, 16, 41, 200])
 def test_the_interval_of_a_median_is_exact(count: int) -> None:
-    """Against the quantiles of a fair coin."""
+    """The ranks of its ends are quantiles of the binomial distribution with chance 1/2."""
     median, low, high = median_interval(list(range(count)), 0.05)
     assert median == np.median(range(count))
     outside = int(stats.binom.ppf(0.025, count, 0.5))
@@ -115,7 +115,7 @@ def test_the_interval_of_a_paired_difference_has_a_width_without_a_change() -> N
 
 
 def test_the_interval_of_a_paired_difference_covers_what_it_says() -> None:
-    """Over all outcomes of 30 questions, weighted by how likely they are."""
+    """Its coverage, summed over all outcomes of 30 questions, is close to 95%."""
     gain, loss, total = 0.25, 0.10, 30
     covered = 0.0
     for gained in range(total + 1):
@@ -129,7 +129,7 @@ def test_the_interval_of_a_paired_difference_covers_what_it_says() -> None:
 
 
 def test_versions_and_further_looks_spend_no_more_than_they_have() -> None:
-    """All versions have .05; further interim analyses half as much as the first."""
+    """All versions spend .05 together; further analyses spend at most half of the first."""
     assert sum(version_alpha(v) for v in range(1, 1000)) == pytest.approx(
         0.05, rel=2e-3
     )

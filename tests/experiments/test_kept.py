@@ -73,7 +73,7 @@ def test_what_looks_on_the_way_trains(tmp_path, trained) -> None:
 
 
 def test_a_trial_without_the_label_is_left_out(tmp_path) -> None:
-    """Trials of one recipe may have different labels."""
+    """A filter by a label leaves out trials that do not have the label."""
     parts = {name: STUDY[name] for name in ("world", "model", "learner")}
     labels: list[dict[str, Any]] = [{"size": "small"}, {"rate": 1e-2}]
     trials = [Trial(labels=own, **parts) for own in labels]

@@ -75,7 +75,7 @@ def test_a_holder_that_beats_is_never_taken_over(tmp_path, clock) -> None:
 
 
 def test_no_time_of_two_machines_is_compared(tmp_path, monkeypatch, clock) -> None:
-    """A clock that is a year ahead takes over nothing; nothing that is written holds a time."""
+    """A process whose clock is a year ahead takes over no lease of a living process."""
     files = Folder(tmp_path)
     alive, ahead = Leases(files, 10.0, "a"), Leases(files, 10.0, "b")
     _, name = alive._take("t")
@@ -93,7 +93,7 @@ def test_a_store_that_was_away_does_not_count_as_silence(tmp_path, clock) -> Non
     alive, other = Leases(files, 10.0, "a"), Leases(files, 10.0, "b")
     alive._take("t")
     assert not held(other)
-    clock.now += 1000.0  # neither could look nor beat
+    clock.now += 1000.0  # neither process could reach the store
     assert not held(other)
     assert not any(wait(clock, other, 9))
 

@@ -27,7 +27,7 @@ state = PAPER.stating("coins", "nowhere")
 
 
 def against_all(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Each coin against the mean of all: no label says that it draws on the others."""
+    """Compare each coin with the mean of all, a dependence that no label declares."""
     table = tables["tosses"]
     mean = pl.col("heads").mean().over("seed")
     return {"ranks": table.with_columns(above=pl.col("heads") - mean)}
@@ -154,7 +154,7 @@ def test_a_part_measures_what_its_trials_have() -> None:
 
 @pytest.fixture
 def known(monkeypatch):
-    """The coins are the library's only recipe."""
+    """Make the recipe of the coins the only one that the library knows."""
     monkeypatch.setattr(finished, "recipe_names", lambda: (COINS_RECIPE.name,))
     monkeypatch.setattr(finished, "full_name", lambda name: name)
     monkeypatch.setattr(finished, "get_recipe", lambda _name: COINS_RECIPE)
@@ -186,7 +186,7 @@ def test_a_look_is_a_run_like_any_other(store, known, capsys) -> None:
 
 @pytest.fixture(scope="module")
 def looked_at(tmp_path_factory) -> Path:
-    """A run and the looks at it; they are copied before they are changed."""
+    """Return a folder with a run and its further analyses, which tests copy before use."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("inweights.experiments.studies.settle.MOST", 8)
         store = RunStore(tmp_path_factory.mktemp("looks"))

@@ -68,7 +68,7 @@ register(
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch, registries) -> Iterator[Path]:
-    """A folder with a plugin ``my_lab``, which is the current one; nothing of it stays."""
+    """Yield the current folder, which contains a plugin ``my_lab``; unload it afterwards."""
     (tmp_path / "my_lab.py").write_text(CODE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
@@ -77,7 +77,7 @@ def lab(tmp_path: Path, monkeypatch, registries) -> Iterator[Path]:
 
 
 def forget() -> None:
-    """As in the next call: nothing is loaded."""
+    """Unload the plugin, as if the next call were made in another process."""
     sys.modules.pop("my_lab", None)
     recipes._registered.pop("mine/rings", None)
     registry._KINDS.pop("mine", None)

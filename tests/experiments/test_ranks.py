@@ -24,7 +24,7 @@ def command(*words: str) -> None:
 
 
 def two_ranks(monkeypatch: pytest.MonkeyPatch, forks: Forks, *words: str) -> list[Any]:
-    """Start a command in two processes, as torchrun does."""
+    """Start a command in two processes, as torchrun does, and return the processes."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -45,7 +45,7 @@ def two_ranks(monkeypatch: pytest.MonkeyPatch, forks: Forks, *words: str) -> lis
 def test_a_command_on_two_processes_where_all_runs_diverge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forks: Forks
 ) -> None:
-    """No process leaves a training before the others."""
+    """Both processes finish a training in which all runs diverge, and store its tables."""
     plan, place = trainings(Trainings(rate=1e30, phases=2)), str(tmp_path / "plan")
     made = write_plan(plan, range(2), place, plugins=["tests.experiments.small"])
     processes = two_ranks(monkeypatch, forks, "work", place)
@@ -54,7 +54,7 @@ def test_a_command_on_two_processes_where_all_runs_diverge(
     assert "all tasks are done" in processes[0].output
     assert processes[1].output == "", "the others say nothing"
     assert made.status().done == 1
-    # All of it is stored, and nothing is trained.
+    # All tables are stored, so that this call trains nothing.
     together = collect(plan, range(2), made.store)
     for name, table in alone.items():
         assert_frame_equal(together[name], table, abs_tol=1e-4)

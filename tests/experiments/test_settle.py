@@ -53,7 +53,7 @@ def test_a_budget_is_kept(tmp_path) -> None:
 def test_a_look_that_takes_longer_than_it_should_is_stopped(
     tmp_path, monkeypatch
 ) -> None:
-    """Later seeds may take longer than those whose pace was seen, or were stored before."""
+    """Seeds that take longer than was estimated are stopped when the time limit is reached."""
     clock = [0.0]
     monkeypatch.setattr(
         "inweights.experiments.studies.settle.time",

@@ -63,7 +63,7 @@ def test_plugins_are_found_on_the_path_and_nothing_in_the_current_folder(
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
 def test_processes_end_with_their_parent(tmp_path) -> None:
-    """kill -9 of the parent alone; no process of it may go on writing."""
+    """The child processes end after their parent alone was killed with SIGKILL."""
     process = start(tmp_path, "demo/two-hop", "--set", "gpt.phase.steps=100000")
     children: list[str] = []
 

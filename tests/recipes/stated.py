@@ -1,4 +1,4 @@
-"""What every recipe states, a line a claim: the record that claims precede the runs they judge.
+"""Record the claims of all recipes, one a line, before the runs that judge them.
 
 ``python -m tests.recipes.stated`` writes ``stated.tsv`` anew. A change of a claim shows
 in its diff, beside the change of the code; a claim that changed after its judged run is

@@ -1,4 +1,4 @@
-"""What the recipes of Identity Bridge derive, from small tables worked out by hand.
+"""Tables that the recipes of Identity Bridge derive, compared with results by hand.
 
 Most have rows of two seeds, sizes or models, and rows that have to be left out.
 """

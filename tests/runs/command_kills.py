@@ -1,4 +1,4 @@
-"""A program that kills commands at work, and looks whether the same commands end as ever.
+"""Kill commands while they work, and check that the same commands then end as usual.
 
 ``python -m tests.runs.command_kills FOLDER KILLS [SEED] [COMMAND…]`` kills ``verify
 --settle``, ``predict --by training``, ``plan``, ``work`` and ``status``, each so many

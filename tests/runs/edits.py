@@ -1,4 +1,4 @@
-"""A program that edits what is stored, one file at a time, and looks whether that is noticed.
+"""Edit stored files one at a time, and check that each edit is noticed or harmless.
 
 ``python tests/runs/edits.py FOLDER EDITS [SEED] [SUBJECT…]`` makes a sealed run, a
 store, kept weights, a training with a checkpoint, and a fine-tuning with its state;

@@ -1,4 +1,4 @@
-"""A program that kills a run before its k-th operation on files, for one k after another.
+"""Kill a run before its k-th operation on files, for each k in turn.
 
 ``python tests/runs/kills.py FOLDER RECIPE WHAT FROM [STEP] [HOW]`` does so for each k
 until one is not reached, lets the run go on each time, and compares its tables with

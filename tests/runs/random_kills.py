@@ -1,4 +1,4 @@
-"""A program that kills runs at random moments, alone and two on one config, and lets them go on.
+"""Kill runs at random times, alone and two with one config, and resume them.
 
 ``python tests/runs/random_kills.py FOLDER RECIPE KILLS [SEED] [JOBS] [MOMENT…]``
 compares the tables of each run that went on with those of one that nothing disturbed,

@@ -1,4 +1,4 @@
-"""A program in which the disk of a command fails while it works: one clear line, and on it goes.
+"""Let the disk fail during commands, which must end well or print one clear line.
 
 ``python -m tests.runs.store_faults FOLDER FAULTS [SEED] [HOW…]`` lets a store become
 ``read-only``, ``full`` or ``gone`` (renamed) before an operation on files of ``verify
