@@ -47,7 +47,7 @@ def git(*words: str) -> str:
 
 
 class Home:
-    """A repository with a ledger, and coins as the library's only recipe."""
+    """A repository with a ledger, in which the coins are the only known recipe."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.recipe = RECIPE

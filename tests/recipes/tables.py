@@ -24,7 +24,7 @@ def rows(found: pl.DataFrame, columns: str, **where: Any) -> Rows:
 
 
 def values(found: pl.DataFrame, columns: str, **where: Any) -> Rows:
-    """The same, with numbers rounded."""
+    """Return what :func:`rows` returns, with numbers rounded."""
     return [
         tuple(round(v, 6) if isinstance(v, float) else v for v in row)
         for row in rows(found, columns, **where)
@@ -32,14 +32,14 @@ def values(found: pl.DataFrame, columns: str, **where: Any) -> Rows:
 
 
 def close(found: Rows, *wanted: tuple[Any, ...]) -> bool:
-    """Whether rows are those wanted, but for rounding."""
+    """Return whether rows equal the expected ones up to rounding."""
     return len(found) == len(wanted) and all(
         one == pytest.approx(other) for one, other in zip(found, wanted, strict=True)
     )
 
 
 def holds(found: pl.DataFrame, **columns: list[Any]) -> None:
-    """Assert that columns have these values, row by row."""
+    """Check that columns have the given values, row by row."""
     for name, wanted in columns.items():
         have = found[name].to_list()
         assert have == pytest.approx(wanted, abs=1e-12), (name, have)

@@ -15,7 +15,7 @@ from inweights.worlds import Graph
 
 
 def film(gram: np.ndarray, steps: range, **labels: Any) -> pl.DataFrame:
-    """Return a film that stands still, of one seed."""
+    """Return a film of one seed in which nothing moves."""
     lower = gram[np.tril_indices(len(gram))].tolist()
     return pl.DataFrame(
         {"step": list(steps), "gram": [lower] * len(steps)},

@@ -33,7 +33,7 @@ GROUPS = {
 
 
 def templates(rows: Mapping[str, tuple[float, ...]], **labels: Any) -> pl.DataFrame:
-    """Logits of rows over the bridges ``b1``, ``b2`` and the objects ``c1``, ``c2``."""
+    """Return a table of logits over the bridges ``b1``, ``b2`` and objects ``c1``, ``c2``."""
     outputs = {"b1": "bridge", "b2": "bridge", "c1": "object", "c2": "object"}
     columns = " ".join([*labels, "row row_group column column_group value"])
     return table(

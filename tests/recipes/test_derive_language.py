@@ -46,7 +46,7 @@ def made(*rows: dict[str, Any], **labels: Any) -> pl.DataFrame:
 
 
 def only(table: pl.DataFrame, **where: Any) -> dict[str, Any]:
-    """The one row that matches."""
+    """Return the only row that matches."""
     found = table.filter(*(pl.col(column) == value for column, value in where.items()))
     assert found.height == 1, found
     return found.row(0, named=True)

@@ -138,7 +138,7 @@ def test_gain_over_the_row_that_matches() -> None:
 
 
 def tokens(*rows: tuple[str, str, dict[str, float]]) -> pl.DataFrame:
-    """Logits of rows over bridges ``b`` and objects ``c``."""
+    """Return a table of logits over bridges ``b`` and objects ``c``."""
     groups = {"b": "bridge", "c": "object"}
     return pl.DataFrame(
         [

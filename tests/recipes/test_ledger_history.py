@@ -36,7 +36,7 @@ def commits() -> list[str]:
 
 
 def is_continued(earlier: str, later: str) -> bool:
-    """Whether a ledger only adds lines to another."""
+    """Return whether the later ledger only adds lines to the earlier one."""
     return later.startswith(earlier)
 
 

@@ -150,7 +150,7 @@ def test_other_models_can_be_frozen(change: str) -> None:
 
 
 def ends(trial: Trial) -> list[dict[str, Tensor]]:
-    """Parameters before the last phase of a trial, and after it."""
+    """Return the parameters before and after the last phase of a trial."""
     assert trial.model is not None
     assert isinstance(trial.learner, Curriculum)
     world = trial.world.build(0)

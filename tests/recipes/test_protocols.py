@@ -47,7 +47,7 @@ def test_what_is_left_out_of_a_quote_is_no_word() -> None:
 
 
 def contradict(one: Claim, other: Claim) -> bool:
-    """Whether two claims of one score cannot both hold."""
+    """Return whether two claims about one score cannot both hold."""
     if one.score != other.score:
         return False
     first, second = one.target, other.target

@@ -40,7 +40,7 @@ def strings(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def begin(recipe: Recipe, changes: dict[str, Any]) -> None:
-    """What a run does before it trains anything: settings, plan, worlds."""
+    """Build the settings, plan and worlds, as a run does before it trains anything."""
     settings, seeds, _ = recipe.resolve("smoke", None, recipe.changes("smoke", changes))
     plan = recipe.plan(settings)
     for trial in plan.trials:

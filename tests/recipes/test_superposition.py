@@ -23,9 +23,9 @@ HOME = "examples/superposition"
 
 
 def _loaded() -> Any:
-    """The example's module, whose recipe is not left among those of other tests.
+    """Import the example's module, and remove its recipe from the registry.
 
-    It imports from ``inweights.lab``, the package's former name: its text is a part of
+    The module imports from ``inweights.lab``, the package's former name: its text is a part of
     the hashes in its ledger, so that it stays as it is, and shows that the former name
     works.
     """
@@ -83,7 +83,7 @@ def test_its_board_is_what_its_ledger_and_scores_say(forks: Forks) -> None:
 
 
 def distances(edges: list[tuple[int, int]], root: int) -> dict[int, int]:
-    """How many edges each node is from the root, by breadth-first search."""
+    """Return the distance of each node from the root in edges, by breadth-first search."""
     found, step = {root: 0}, 0
     while news := {t for s, t in edges if found.get(s) == step and t not in found}:
         step += 1

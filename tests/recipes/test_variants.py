@@ -15,7 +15,7 @@ ON_STARS = ("fig3", "fig4", "fig12", "fig33", "fig34", "fig35", "fig36")
 
 
 def models_of(name: str, *overrides: str) -> list[object]:
-    """The models that a recipe of the paper trains at scale smoke, with some settings."""
+    """Return the models that a recipe trains at scale smoke with some settings."""
     recipe = get_recipe(f"geometric-memory/{name}")
     settings, _, _ = recipe.resolve("smoke", overrides=overrides)
     return [trial.model for trial in recipe.plan(settings).trials]

@@ -77,13 +77,13 @@ def kill() -> None:
 
 
 class Fault:
-    """Counts the calls of this process within the library, and does something before one of them.
+    """Count the calls of this process within the library, and act before one of them.
 
     Args:
         at: Which call, or operation on files; none if 0.
         files: Whether operations on files are counted.
         log: Where it says how many there were, or where it fell.
-        act: What it does; else it kills the process.
+        act: What is called at the fault; by default it kills the process.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Fault:
 
 
 def _of_files(function: Any) -> bool:
-    """Whether a built-in function is one of the system, or writes to more than memory."""
+    """Return whether a built-in function is one of ``posix`` or of a file on the disk."""
     owner = function.__self__
     in_memory = isinstance(owner, (io.StringIO, io.BytesIO))
     return (function.__module__ or type(owner).__module__) in (
@@ -236,7 +236,7 @@ def again(words: list[str], name: str, here: Path) -> str:
 def trial(
     name: str, here: Path, base: Path, counts: list[int], draw: random.Random
 ) -> list[str]:
-    """Kill a command one to three times, let it go on, and return where the kills fell."""
+    """Kill a command one to three times, resume it, and return where it was killed."""
     words, fell = COMMANDS[name][1], []
     shutil.copytree(base, here)
     for _ in range(draw.choice((1, 1, 2, 3))):

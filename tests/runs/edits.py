@@ -143,7 +143,7 @@ def interrupted(here: Path) -> None:
 
 
 def train_until_a_checkpoint(here: Path) -> None:
-    """Train, and kill this process as soon as a checkpoint is written."""
+    """Train, and kill this process as soon as it has written a checkpoint."""
     write = StateFile.write
 
     def write_and_die(file: StateFile[Any], state: Any) -> None:
@@ -208,7 +208,7 @@ SUBJECTS = {
 
 
 def fingerprint(found: dict[str, Any]) -> str:
-    """The hash of results: of tables to the last bit."""
+    """Return a hash of results, which depends on every bit of tables."""
     seen = hashlib.sha256()
     for name, value in sorted(found.items()):
         buffer = BytesIO()

@@ -95,7 +95,7 @@ class Trial:
         resumed(self.recipe, self.here, "run", "start", reference)
 
     def where(self) -> str:
-        """How far the run is, by what is on the disk."""
+        """Return how far the run is according to the files on the disk."""
         folders = list((self.here / self.recipe.name).glob("*"))
         if any(
             (place / "manifest.json").exists() for place in folders if not place.suffix

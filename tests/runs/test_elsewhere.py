@@ -35,13 +35,13 @@ def store(tmp_path):
 
 @pytest.fixture
 def run(store):
-    """A complete run."""
+    """Return a complete run."""
     return make(store=store).folder
 
 
 @pytest.fixture
 def known(monkeypatch):
-    """The tiny recipe is one of the library's, and the only one."""
+    """Make the tiny recipe the only one that the library knows."""
     monkeypatch.setattr(finished, "recipe_names", lambda: (RECIPE.name,))
     monkeypatch.setattr(finished, "get_recipe", lambda _name: RECIPE)
 

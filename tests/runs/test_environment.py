@@ -23,7 +23,7 @@ def git(*words: str) -> None:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository of somebody's with one commit, as the current folder."""
+    """Make a git repository with one commit the current folder."""
     monkeypatch.chdir(tmp_path)
     git("init", "-q")
     Path("mine.py").write_text("one = 1\n")
