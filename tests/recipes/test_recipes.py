@@ -154,7 +154,7 @@ def test_recipe_runs_in_miniature(name: str, smoke) -> None:
 
 
 def every_claim_is_judged_and_finds_its_rows(outcome) -> None:
-    """With the targets of the larger scales, and no minimum of seeds: a verdict for each claim."""
+    """Check that each claim has a verdict if it is judged with a minimum of one seed."""
     for claim, measured in zip(outcome.recipe.claims, outcome.claims, strict=True):
         assert measured.verdict == "not judged", "smoke is too small for verdicts"
         result = judge(claim, outcome.tables, minimum=1)
@@ -183,7 +183,7 @@ def trials_that_differ_in_labels_only_were_trained_once(outcome) -> None:
 
 
 def its_parts_say_of_their_claims_what_the_whole_says(whole) -> None:
-    """The part of a recipe that a claim is about gives the same verdict, and trains nothing."""
+    """Check that the part for a claim gives its verdict from stored tables alone."""
     store = Store(whole.folder.path.parents[2] / "store")
     seeds, before = whole.seeds, [*store.root.rglob("*.parquet")]
     for claim, said in zip(whole.recipe.claims, whole.claims, strict=True):
@@ -235,7 +235,7 @@ def test_claims_of_geometric_memory_say_under_which_condition() -> None:
 
 
 def test_claims_are_those_that_were_stated() -> None:
-    """A claim changes on purpose, in the same commit as its record, or not at all."""
+    """All claims equal their records, which change only on purpose and in the same commit."""
     now = dict(line.split("\t", 1) for line in stated().splitlines())
     then = dict(
         line.split("\t", 1) for line in RECORD.read_text(encoding="utf-8").splitlines()
@@ -245,7 +245,7 @@ def test_claims_are_those_that_were_stated() -> None:
 
 
 def test_a_plan_that_changes_has_a_new_version() -> None:
-    """Else a stored result of the old plan would be shown as the new one's."""
+    """All plans equal their records: an old plan's result is never shown as a new one's."""
     now = dict(line.rsplit("\t", 1) for line in planned().splitlines())
     then = dict(
         line.rsplit("\t", 1) for line in PLANS.read_text(encoding="utf-8").splitlines()

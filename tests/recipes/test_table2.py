@@ -38,9 +38,9 @@ def test_every_sentence_is_in_one_stage(condition: str, stages: dict[int, int]) 
 
 
 def test_what_comes_last() -> None:
-    """Attributions in SA; in AS what is told of the subject that is asked about.
+    """SA ends with the attributions, and AS with the first similarity of each row.
 
-    In the other readings of AS the attribution is first, alone.
+    The other readings of AS begin with the attributions alone.
     """
     for reading in ("AS-pair", "AS-target"):
         first = {e.prompt for e in examples(ROWS, reading) if e.stage == 0}

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def kills(forks: Forks, program: str, *words: object) -> int:
-    """Do what ``python -m program`` does; return the first number that it prints."""
+    """Run a program as ``python -m`` does, and return the first number that it prints."""
     child = forks.start(f"tests.{program}:main", *words)
     assert child.wait() == 0, child.output
     return int(child.output.split()[0])
@@ -34,7 +34,7 @@ def kills(forks: Forks, program: str, *words: object) -> int:
 def test_killed_before_many_operations(
     forks: Forks, tmp_path: Path, what: str, start: str, least: int, step: int
 ) -> None:
-    """Before every ``step``-th one; ``make faults`` kills before every one."""
+    """A kill before every ``step``-th operation loses nothing; ``make faults`` tests all."""
     assert (
         kills(forks, "runs.kills", tmp_path, "tests/tiny", what, start, step) >= least
     )
@@ -51,7 +51,7 @@ def test_killed_while_a_trained_run_is_sealed(forks: Forks, tmp_path: Path) -> N
 def test_the_disk_fails_at_every_operation(
     forks: Forks, tmp_path: Path, what: str, how: str, least: int
 ) -> None:
-    """A full disk, and one that fails once: one line, and when it goes on nothing is missing."""
+    """A run on a full or failing disk ends in one line, and is complete once it is resumed."""
     assert (
         kills(forks, "runs.kills", tmp_path, "tests/tiny", what, "start", 3, how)
         >= least
@@ -69,5 +69,5 @@ def test_killed_at_random_moments_alone_and_in_pairs(
 def test_edits_of_what_is_stored_are_noticed_or_harmless(
     forks: Forks, tmp_path: Path
 ) -> None:
-    """The short form; ``edits.py FOLDER 200`` is the long one."""
+    """Nine edits are noticed or harmless; ``edits.py FOLDER 200`` makes 200."""
     assert kills(forks, "runs.edits", tmp_path, 9) == 9

@@ -100,7 +100,7 @@ def test_a_table_that_is_lost_before_it_is_read_is_an_error(
 
 
 def test_every_edit_of_a_stored_table_is_noticed(store, expected) -> None:
-    """One bit, anywhere in any file: the table is made again, and never another one is read."""
+    """A stored table of which any bit was changed counts as missing until it is restored."""
     make(store=store)
     whole = {file: file.read_bytes() for file in files(store)}
     kept = Store(store.root / "store")
