@@ -61,8 +61,8 @@ def league(
         **execution: Further arguments of :func:`inweights.run`, such as ``seeds``.
 
     Returns:
-        One row per ``model``, ``identity`` (whether identity facts are trained),
-        ``trained`` (fraction of the two-hop facts that are trained) and ``hops``. The
+        One row per ``model``, ``identity`` (whether training includes identity facts),
+        ``trained`` (fraction of the two-hop facts in training) and ``hops``. The
         column ``hops`` names the evaluated statements: ``all`` two-hop queries;
         ``composition``, those whose two hops both occur in trained two-hop facts;
         ``first_unseen``, ``second_unseen``, ``both_unseen``, those whose first, second

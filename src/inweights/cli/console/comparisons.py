@@ -169,8 +169,8 @@ def standings(
         )
     out.print(listed)
     said = (
-        "percentages: accuracy on two-hop questions, by the share of two-hop facts that are "
-        "trained (+: identities are trained, too); new: accuracy on questions whose two hops "
+        "percentages: accuracy on two-hop questions, by the share of two-hop facts in "
+        "training (+: with identities as well); new: accuracy on questions whose two hops "
         f"occur in none of these facts, at {shares[-1]:.0%} without identities"
     )
     say((said, "dim"))

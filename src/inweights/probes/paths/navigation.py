@@ -6,8 +6,8 @@ own answers token by token.
 A model that answers with the first node of a leaf's arm has to find that node from the
 leaf alone. If the embeddings are frozen, this is possible only if they contain the
 information: either the leaf's own first node is the nearest one, or one affine map, the
-same for all arms, leads to it. The map is a ridge regression, fitted to the arms whose
-paths are trained and evaluated on the held-out arms. It measures what a linear readout
+same for all arms, leads to it. The map is a ridge regression, fitted to the arms with
+training paths and evaluated on the held-out arms. It measures what a linear readout
 could find, while nearness requires no readout.
 
 Shapes: ``R`` replicas, ``d`` arms, ``p`` nodes of a path, ``m`` pairs or statements,

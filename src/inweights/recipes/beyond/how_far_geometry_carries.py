@@ -119,7 +119,7 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Labels of the trials: ``arms`` (50, 200, 100, 400; 1000), ``width`` (32, 64),
-          ``decay`` (weight decay while edges are trained: 0.1, 3), ``nodes`` (number of
+          ``decay`` (weight decay during training on edges: 0.1, 3), ``nodes`` (number of
           nodes of a path: 4 to 9), ``stage`` (``edges``: edges alone, in a cell of the
           law; ``paths``: also paths after them), and ``fitted`` (Boolean: whether the
           law is fitted to the cell).
@@ -173,7 +173,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.navigation`: ``depth, hops, nearest, ridge,
             explained, chance``). Both have the columns ``arms, width, decay, nodes,
             stage, fitted, seed``. The labels are ``arms`` (50, 200, 100, 400; 1000),
-            ``width`` (32, 64), ``decay`` (weight decay while edges are trained: 0.1,
+            ``width`` (32, 64), ``decay`` (weight decay during training on edges: 0.1,
             3), ``nodes`` (number of nodes of a path: 4 to 9), ``stage`` (``edges``:
             edges alone, in a cell of the law; ``paths``: also paths after them), and
             ``fitted`` (Boolean: whether the law is fitted to the cell). Accuracies and

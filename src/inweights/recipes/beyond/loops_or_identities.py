@@ -74,7 +74,7 @@ def plan(settings: Settings) -> Plan:
         - Labels of the trials: ``model`` (``dense``: four blocks; ``loops``: two
           blocks, passed twice; ``loops, injected``: with the embedding added again),
           ``identity`` (Boolean: whether the identity facts are part of training), and
-          ``compositions`` (``none``, or ``some`` two-hop facts are trained).
+          ``compositions`` (``none``, or ``some`` two-hop facts in training).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``embedding`` and
           ``layer`` (:func:`inweights.probes.realignment` onto the embedding or a
           layer), ``by_loops`` (:func:`inweights.probes.by_loops`; models with loops),
@@ -172,7 +172,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.by_loops`) and ``aligned``
             (:func:`inweights.probes.alignment`, with ``step``). All have ``seed`` and
             the labels ``model`` (``dense``; ``loops``; ``loops, injected``),
-            ``identity`` (whether identities are trained) and ``compositions``
+            ``identity`` (whether identities are used in training) and ``compositions``
             (``none``, or ``some`` two-hop facts are). Accuracies and recall are
             fractions from 0 to 1. A missing table raises a ``KeyError``.
 

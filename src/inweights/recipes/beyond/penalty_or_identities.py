@@ -31,7 +31,7 @@ ALL = "penalty, all"
 IDENTITIES = "identities"
 REMEDIES = (NOTHING, DECAY, ATTENTION, ALL, IDENTITIES)
 PENALTIES = (ATTENTION, ALL)
-#: Whether two-hop facts are trained, too.
+#: Whether training also includes two-hop facts.
 NONE = "none"
 SOME = "some"
 LABELS = ("model", "remedy", "compositions")
@@ -45,13 +45,13 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of subjects, of bridges and of objects (at least 2) of the world in
-            which only hops are trained.
-        shared: Config of the world in which some two-hop facts are trained as well.
+            which training includes only hops.
+        shared: Config of the world in which training includes some two-hop facts.
         emb_mlp: Width of the Emb-MLP, at least 1.
         emb_steps: Number of updates of the Emb-MLP.
         gpt: Config of the GPT.
         steps: Number of updates of the GPT on hops alone.
-        long: Number of updates of the GPT if two-hop facts are trained as well.
+        long: Number of updates of the GPT if training includes two-hop facts.
         decay: Weight decay of the GPT in the condition ``weight decay``; .01 in all
             other conditions.
         emb_decay: Weight decay of the Emb-MLP in the condition ``weight decay``; 0 in
@@ -98,7 +98,7 @@ def plan(settings: Settings) -> Plan:
           §4.3, without training), ``remedy`` (``nothing``; ``weight decay``; ``penalty,
           attention``: on the nuclear norms of queries and keys; ``penalty, all``: on
           the nuclear norms of all matrices; ``identities``), and ``compositions``
-          (``none``, or ``some`` two-hop facts are trained).
+          (``none``, or ``some`` two-hop facts in training).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``ranks``
           (:func:`~inweights.recipes.beyond.penalties.attention_ranks`; only of the GPT)
           and ``direction`` (:func:`inweights.probes.direction`; only of Emb-MLP).
@@ -203,7 +203,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             the optimum of Identity Bridge §4.3, without training), ``remedy``
             (``nothing``; ``weight decay``; ``penalty, attention``: on the nuclear norms
             of queries and keys; ``penalty, all``: of all matrices; ``identities``), and
-            ``compositions`` (``none``, or ``some`` two-hop facts are trained).
+            ``compositions`` (``none``, or ``some`` two-hop facts in training).
             Accuracies and recall are fractions from 0 to 1.
 
     Returns:

@@ -65,9 +65,9 @@ def plan(settings: Settings) -> Plan:
           this prediction.
 
         ``course`` is the order of training (:func:`~.courses.phase_roles`). ``joint``
-        trains all premises together. ``SA`` (similarity, then attribution) trains both
+        trains on all premises together. ``SA`` (similarity, then attribution) trains on both
         sentences of the similarity premise, then the attribution. ``AS`` (attribution,
-        then similarity) trains the attribution together with the similarity sentence
+        then similarity) trains on the attribution together with the similarity sentence
         about the same entity, then the similarity sentence about the other entity. The
         two-hop orders train first and second hops together, with or without identity
         facts.

@@ -92,7 +92,7 @@ class OneLayerTraining(iw.Config):
     def phases(
         self, parts: Sequence[Mapping[str, float]], late: int
     ) -> experiments.Curriculum:
-        """Return a curriculum that trains the given roles of facts, phase by phase.
+        """Return a curriculum that trains on the given roles of facts, phase by phase.
 
         Args:
             parts: For each phase (at least one), the roles that it trains, with their
@@ -138,7 +138,7 @@ class OneLayerTraining(iw.Config):
 
         Args:
             world: Config of the world.
-            roles: Roles of facts that are trained, with their weights.
+            roles: Roles of facts that are trained on, with their weights.
 
         Returns:
             The arguments ``world``, ``roles``, ``model``, ``rate`` and ``steps`` of
@@ -159,7 +159,7 @@ class OneLayerTraining(iw.Config):
         Args:
             labels: Additional labels of the table. ``model`` is always ``one-layer``.
             world: Config of the world.
-            roles: Roles of facts that are trained, with their weights.
+            roles: Roles of facts that are trained on, with their weights.
             **options: Additional arguments of
                 :func:`inweights.probes.resemblance.predicted_similarity`.
 
@@ -284,7 +284,7 @@ class GPTTraining(iw.Config):
     def phases(
         self, parts: Sequence[Mapping[str, float]], losses: Sequence[float]
     ) -> experiments.Curriculum:
-        """Return a curriculum that trains the given roles of facts, phase by phase.
+        """Return a curriculum that trains on the given roles of facts, phase by phase.
 
         Args:
             parts: For each phase, the roles that it trains, with their weights.

@@ -80,7 +80,7 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the accuracies of every run, during training and at the end.
 
-    If edges are trained only towards the root, a leaf is the target of no edge. A
+    If training uses only edges towards the root, a leaf is the target of no edge. A
     trained leaf is then an answer only in trained paths, and a held-out leaf is never
     an answer.
 

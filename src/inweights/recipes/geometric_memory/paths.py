@@ -92,13 +92,13 @@ class PathStarTraining(iw.Config):
         nodes: Number of nodes of a path, including root and leaf; at least 3.
         pauses: Number of pause tokens between the leaf and its path, at least 0.
         model: Config of the GPT or Mamba that is trained.
-        edges: Number of updates on edges alone, if edges are trained first.
+        edges: Number of updates on edges alone, if training on edges comes first.
         paths: Number of updates on paths after the updates on edges.
-        together: Number of updates if edges and paths are trained together.
-        leaves: Number of trained paths in each update; 0 for all.
+        together: Number of updates if training mixes edges and paths.
+        leaves: Number of training paths in each update; 0 for all.
         sources: Number of nodes in each update, each with all its edges; 0 for all.
         rehearsed: Number of nodes whose edges are rehearsed in each update on paths, if
-            edges are trained first; 0 for ``sources``.
+            training on edges comes first; 0 for ``sources``.
         rate: Peak learning rate, above 0.
         weight_decay: Weight decay of AdamW, at least 0.
         warmup: Number of warm-up updates, but at most a quarter of a phase.
@@ -151,7 +151,7 @@ class PathStarTraining(iw.Config):
 
         Args:
             labels: Labels of the trial, by name, which become columns of the tables.
-            how: Order in which edges and paths are trained, by default ``interleaved``;
+            how: Order of training on edges and paths, by default ``interleaved``;
                 :meth:`curriculum` lists all.
             loss: ``full path`` (the default; loss over all tokens of a path) or ``first
                 token`` (only over the hardest token, the first after the root; the

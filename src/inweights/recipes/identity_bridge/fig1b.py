@@ -102,11 +102,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``queries``: a row per run and ``distribution`` of the two-hop queries, with
           the ``accuracy``. ``distribution`` is ``in`` for queries through bridges some
-          of whose two-hop facts are trained, and ``out`` for queries through all other
+          of whose two-hop facts are in the training data, and ``out`` for queries through all other
           bridges. Columns: all columns of ``accuracy``.
         - ``shown``: the same rows with labels for the figure: ``given`` (``with
           identity`` or ``without``) and ``world`` (a string that states the number of
-          second relations, whether two-hop facts are trained, and the distribution).
+          second relations, whether training includes two-hop facts, and the distribution).
           Columns: all columns of ``accuracy``, plus ``given, world``.
         - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
           (kinds) of facts. Columns: ``model, relations, told, identity, seed,

@@ -111,7 +111,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
               :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`, with
               the additional columns ``condition, steps, trained, loss``.
 
-            The label ``condition`` is ``one-hop`` (single facts are trained), ``with
+            The label ``condition`` is ``one-hop`` (training on single facts), ``with
             identity`` (also identities) or ``second hop only``.
 
     Returns:

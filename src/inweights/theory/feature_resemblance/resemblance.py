@@ -189,7 +189,7 @@ def linear_cosines(
         world: World with the facts; only the first token of an answer is used.
         pairs: Token ids, ``[P, 2]``.
         roles: Number of times that the facts of each role are counted in stage 1, at
-            least 0; other roles are not trained. By default every fact is counted once.
+            least 0; other roles are not used. By default every fact is counted once.
         rate: Learning rate ``η`` of stage 1.
         steps: Number ``T1`` of updates in stage 1.
         kappa: Scale ``κ0`` of the logits.

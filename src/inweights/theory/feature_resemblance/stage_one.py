@@ -107,7 +107,7 @@ def stage_one(
     Args:
         world: Config of a world whose prompts all have the same length.
         roles: Number of times that the facts of each role are counted in stage 1, at
-            least 0; other roles are not trained.
+            least 0; other roles are not used.
         seed: Root seed of world and initialisation.
         model: Architecture with a folded or linear MLP; ``None`` for the architecture
             of the paper, with a folded MLP.
@@ -208,7 +208,7 @@ class StageOneResult:
         Args:
             world: Config of a world whose prompts all have the same length.
             roles: Number of times that the facts of each role are counted in stage 1,
-                at least 0; other roles are not trained.
+                at least 0; other roles are not used.
             seed: Root seed of world and initialisation.
             model: Architecture with a folded or linear MLP; ``None`` for the
                 architecture of the paper, with a folded MLP.

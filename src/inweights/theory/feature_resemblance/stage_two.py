@@ -52,7 +52,7 @@ def stage_two(
         world: Config of a world whose facts all have prompts of one length and answers
             of one length.
         phases: For each phase, the number of times that the facts of each role are
-            counted (other roles are not trained). Stage 1 uses the counts of the first
+            counted (other roles are not used). Stage 1 uses the counts of the first
             phase.
         steps: Number of updates of the MLP in each phase, at least 1.
         seed: Root seed of world and initialisation.

@@ -121,7 +121,7 @@ def averaging(
     Args:
         n: Number of entities of each kind, at least 2.
         seed: Seed of the random matrices, an integer of at least 0.
-        identity: Whether the identity facts are trained (Lemma 1) or not (Lemma 4).
+        identity: Whether training includes the identity facts (Lemma 1) or not (Lemma 4).
         matrices: Number of random matrices, from 1 to 65,536.
 
     Returns:
@@ -196,7 +196,7 @@ def full_program(
         n: Number of subjects, at least 2.
         complexity: Number ``C`` of objects that a subject reaches; the world has ``C
             n`` bridges.
-        identity: Whether the identity facts are trained.
+        identity: Whether training includes the identity facts.
         gap: Requested relative duality gap, at least 1e-7 and below 1.
         seed: Seed of the random matrix from which the program is solved a second time,
             only at complexity 1; an integer of at least 0.

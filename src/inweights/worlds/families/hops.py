@@ -96,7 +96,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
         return bridge_levels(self.hops - 1)
 
     def build(self, seed: int = 0) -> World:
-        """Build the world; the seed determines which facts exist and which chains are trained.
+        """Build the world; the seed determines which facts and training chains exist.
 
         Args:
             seed: Root seed, from 0 to 2**63 - 1.

@@ -44,7 +44,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             above 0 and below 1.
         pauses: Number of tokens ``<pause>`` between leaf and answer.
         task_tokens: Whether a first token marks the task, ``<edge>`` or ``<path>``.
-        edges: Directions in which edges are trained: ``forward`` (away from the root),
+        edges: Directions of the edges in training: ``forward`` (away from the root),
             ``backward``, ``both``, or ``listed`` (as :attr:`links` lists them).
         reverse: Whether the answer goes from the leaf to the root.
         answer: ``path`` for the whole path, or ``first`` for the root and the hardest

@@ -61,7 +61,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         pauses: Number of tokens ``<pause>`` between leaf and answer, which are not
             predicted (D.2).
         task_tokens: Whether a first token marks the task, ``<edge>`` or ``<path>``.
-        edges: Directions in which edges are trained (D.1): ``forward`` (away from the
+        edges: Directions of the edges in training (D.1): ``forward`` (away from the
             root), ``backward`` or ``both``.
         reverse: Whether the answer goes from the leaf to the root (D.1).
         answer: ``path`` for the whole path, or ``first`` for the root and the hardest

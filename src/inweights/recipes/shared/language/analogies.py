@@ -128,12 +128,12 @@ def examples(rows: Sequence[AnalogyRow], condition: str) -> list[Example]:
     second subject, and the similarity, which is stated in one sentence about the second
     subject and one about the first.
 
-    ``joint`` trains all three in stage 0. ``SA`` trains the similarity in stage 0 and
-    the attribution in stage 1. ``AS`` trains the attribution and the similarity
+    ``joint`` trains on all three in stage 0. ``SA`` trains on the similarity in stage 0 and
+    the attribution in stage 1. ``AS`` trains on the attribution and the similarity
     sentence about the second subject in stage 0, and the one about the first subject in
-    stage 1. ``AS-pair`` trains the attribution in stage 0 and both similarity sentences
-    in stage 1. ``AS-target`` trains the attribution in stage 0 and only the similarity
-    sentence about the first subject in stage 1. ``attribution only`` trains only the
+    stage 1. ``AS-pair`` trains on the attribution in stage 0 and both similarity sentences
+    in stage 1. ``AS-target`` trains on the attribution in stage 0 and only the similarity
+    sentence about the first subject in stage 1. ``attribution only`` trains only on the
     attribution.
 
     Args:

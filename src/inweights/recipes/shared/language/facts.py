@@ -41,8 +41,8 @@ class TrainingMix(iw.Config):
             subject.
         paraphrase: Number of wordings of each statement, at least 1 (the default).
         hops: Facts to train: ``both`` hops, or only the ``first`` or ``second`` hop.
-        composed: Share of the bridges (0 to below 1) whose two-hop facts are trained as
-            well. Questions through these bridges are in distribution; all other
+        composed: Share of the bridges (0 to below 1) whose two-hop facts are also in
+            the training data. Questions through these bridges are in distribution; all other
             questions are out of distribution.
 
     Raises:
@@ -108,7 +108,7 @@ class Facts(iw.Config):
         Returns:
             The questions of :func:`asked_of`; for each composition, the pair of its
             prompt and the prompt of its second hop; and the ids of the compositions
-            whose two-hop facts are trained.
+            whose two-hop facts are in the training data.
 
         Raises:
             ConfigError: ``world`` does not define a world, or ``seed`` is negative.
@@ -205,7 +205,7 @@ def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
 def trained_bridges(
     questions: Sequence[Question], mix: TrainingMix, seed: int
 ) -> set[str]:
-    """Return the bridges whose two-hop facts are trained, which are drawn at random.
+    """Return the bridges whose two-hop facts are in the training data, drawn at random.
 
     Args:
         questions: Questions, whose bridges (``bridge``) are the candidates.

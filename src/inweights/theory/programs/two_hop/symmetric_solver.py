@@ -83,7 +83,7 @@ def solve_symmetric(
             over other bridges of a second hop
             (:data:`~inweights.theory.programs.two_hop.constraints.CONSTRAINTS`, with a
             star). With ``complete=False, zero_sum=True``, the program is the paper's
-            problem (8), which is the same as (11), if the identity facts are trained,
+            problem (8), which is the same as (11), if training includes the identity facts,
             and otherwise problem (36).
         zero_sum: Whether Assumption 2 is imposed: the logits of every row of ``W`` sum
             to 0.
