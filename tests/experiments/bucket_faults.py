@@ -1,14 +1,14 @@
-"""A program in which a bucket answers badly while two workers do a plan in it.
+"""A program that injects faults into a bucket while two workers process a plan in it.
 
-``python -m tests.experiments.bucket_faults FAULTS [SEED] [HOW…]`` puts a proxy on
-127.0.0.1 before moto's server, and lets requests go wrong, drawn by their number:
-answers ``500`` and ``503``, ``slow`` answers, uploads ``cut`` in the middle, and
-answers that are ``lost`` after the server did what was asked, most often of conditional
-writes. In the end every table has to be stored once, and be that of a process that
-nothing disturbed. ``away``: from some request on there is no answer at all; the workers
-have to end with one clear line after a bounded number of tries, and the same call to go
-on when the bucket is back. It prints of each way how many requests went wrong, and of
-what.
+``python -m tests.experiments.bucket_faults FAULTS [SEED] [HOW…]`` starts a proxy on
+127.0.0.1 for moto's server and makes requests fail, chosen at random by their number:
+answers ``500`` and ``503``, ``slow`` answers, uploads ``cut`` in the middle, and answers
+that are ``lost`` after the server has processed the request, most often for conditional
+writes. In the end every table has to be stored once and equal that of an undisturbed
+process. With ``away``, there is no answer at all after some request. The workers then have
+to end with one clear line after a bounded number of attempts, and the same call has to
+continue when the bucket is available again. For each kind of fault, the program prints how
+many requests failed, and which.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ from inweights.runs.tables.store import Store
 
 HOW = ("500", "503", "slow", "cut", "lost")
 SEEDS, LEASE = 4, 2.0
-#: Share of the requests that go wrong.
+#: Share of the requests that fail.
 SHARE = 0.15
-#: Seconds for which a bucket that is away is tried. Pauses double from a tenth of a
-#: second in the library below, and from half a second here: log2(4 / .1) + 1 tries of
-#: the former for each of log2(4 / .5) + 1 of the latter, by two workers with a beat
-#: each, of five operations at most: one that fails, and what is given back.
+#: Seconds for which requests to an unavailable bucket are repeated. Pauses double from a
+#: tenth of a second in obstore, and from half a second here. This gives log2(4 / .1) + 1
+#: attempts of the former for each of log2(4 / .5) + 1 of the latter, by two workers with a
+#: heartbeat each, for at most five operations: one that fails, and the released leases.
 AWAY, MAX_TRIES = 4.0, 7 * 4 * 4 * 5
 
 
 class Proxy(ThreadingHTTPServer):
-    """Stands before a server, and lets some requests go wrong.
+    """A proxy for a server that makes some requests fail.
 
     Args:
-        port: Of the server.
-        draw: Decides which.
+        port: Port of the server.
+        draw: Random numbers that determine which requests fail.
     """
 
     daemon_threads = True
@@ -70,7 +70,7 @@ class Proxy(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def next(self, method: str, path: str, conditional: bool) -> str:
-        """How a request goes, and note it where it goes wrong."""
+        """Return how the next request is handled, and record it if it fails."""
         self.taken += 1
         if self.taken >= self.away_from:
             self.how = "away"
@@ -87,17 +87,17 @@ class Proxy(ThreadingHTTPServer):
         return self.how
 
     def handle_error(self, *_: object) -> None:
-        """A connection that ends is what is wanted here."""
+        """Ignore connections that end, which is intended here."""
 
 
 class Handler(BaseHTTPRequestHandler):
-    """A request and what becomes of it."""
+    """A request, which is forwarded or fails."""
 
     protocol_version = "HTTP/1.1"
     server: Proxy
 
     def log_message(self, *_: object) -> None:
-        """Nothing is printed."""
+        """Print nothing."""
 
     def handle_one(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
@@ -127,7 +127,7 @@ class Handler(BaseHTTPRequestHandler):
         return answer.status, dict(answer.getheaders()), answer.read()
 
     def forward_raw(self, body: bytes) -> None:
-        """Send what is there of an upload, and end the connection in its middle."""
+        """Send part of an upload, and close the connection in the middle."""
         with socket.create_connection(("127.0.0.1", self.server.port)) as there:
             head = f"{self.command} {self.path} HTTP/1.1\r\n{self.headers}"
             there.sendall(head.encode() + body)
@@ -155,7 +155,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def plans() -> Plan:
-    """Twelve trainings and four draws."""
+    """Return a plan of twelve training runs and four draws."""
     trained = TRAININGS.plan(Trainings(kinds=3, steps=20))
     return Plan(
         trials=trained.trials,
@@ -165,7 +165,7 @@ def plans() -> Plan:
 
 
 def bucket(port: int) -> str:
-    """The address of an empty bucket."""
+    """Return the address of an empty bucket."""
     name = f"runs-{secrets.token_hex(4)}"
     url = f"http://127.0.0.1:{port}/{name}"
     urllib.request.urlopen(urllib.request.Request(url, method="PUT")).close()
@@ -173,7 +173,7 @@ def bucket(port: int) -> str:
 
 
 def two_workers(place: str) -> list[str]:
-    """Let two workers do a plan; return the errors that they end with."""
+    """Run a plan with two workers, and return the errors with which they end."""
     said: list[str] = []
 
     def one() -> None:
@@ -191,7 +191,7 @@ def two_workers(place: str) -> list[str]:
 
 
 def check(place: str, alone: dict[str, Any]) -> None:
-    """Compare what is stored with what one process makes; each table is there once."""
+    """Check that each table is stored once and equals that of a single process."""
     store = Planned(str(place)).store
     names = [name for name in store.files.names("") if name.endswith(".parquet")]
     stored = Counter((name.split("/")[-2], name.rpartition("-")[0]) for name in names)
@@ -203,7 +203,7 @@ def check(place: str, alone: dict[str, Any]) -> None:
 
 
 def tried(proxy: Proxy, port: int, how: str, alone: dict[str, Any]) -> str:
-    """Do a plan while requests go wrong; say how that ended."""
+    """Run a plan while requests fail, and return how it ended."""
     place = bucket(port)
     if how == "away":
         write_plan(plans(), range(SEEDS), place, plugins=["tests.experiments.small"])

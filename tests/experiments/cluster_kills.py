@@ -1,12 +1,12 @@
-"""A program that kills workers, nodes and drivers of a Ray cluster of three nodes while they work.
+"""A program that kills workers, nodes and drivers of a Ray cluster of three nodes.
 
 ``python -m tests.experiments.cluster_kills FOLDER KILLS [SEED] [WHAT…]`` kills a
-``worker``, a ``node`` or the ``driver`` so many times. Runs end only while there are
-tickets, which are spread over the kills, and a kill waits until somebody is at work, so
-that it always falls into work, however fast the machine. A node that was lost is
-replaced, and a driver begun again. In the end every table has to be stored once, and be
-that of a process that nothing disturbed; a minute later no process is left that did a
-task. It prints how many runs were stored at each kill.
+``worker``, a ``node`` or the ``driver`` this many times. Runs can end only while there are
+tickets, which are spread over the kills, and a kill waits until a process is working.
+Thus every kill interrupts work, however fast the machine is. A lost node is replaced, and
+a killed driver is started again. In the end every table has to be stored once and equal
+that of an undisturbed process, and a minute later no process of a task may be left. The
+program prints how many runs were stored at each kill.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ NODE: dict[str, Any] = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
 HEAD = NODE | {
     "_system_config": {"worker_niceness": 0, "worker_register_timeout_seconds": 200}
 }
-#: Seconds after which nothing is left running.
+#: Seconds after which no process may be left.
 AFTER = 60.0
 
 
 def waiting(tickets: str) -> Plan:
-    """Tasks that end only while there are tickets."""
+    """Return tasks that can end only while there are tickets."""
     return TRAININGS.plan(Trainings(kinds=KINDS, tickets=tickets))
 
 
 def drive(place: str, tickets: str) -> None:
-    """What a command does; it leaves a task that was killed often to be tried again."""
+    """Run a plan as a command does; tasks that were killed often are tried again."""
     from inweights.experiments.engine.executors import schedule
 
     vars(schedule)["ATTEMPTS"] = 1000
@@ -63,12 +63,12 @@ def drive(place: str, tickets: str) -> None:
 
 
 class Trial:
-    """A cluster, a driver, and what is killed of them.
+    """A cluster and a driver, parts of which are killed.
 
     Args:
-        here: A folder for it.
-        forks: Who begins drivers.
-        draw: Decides what is killed.
+        here: A folder for temporary files.
+        forks: Object that starts drivers.
+        draw: Random numbers that determine what is killed.
     """
 
     def __init__(self, here: Path, forks: Forks, draw: random.Random) -> None:
@@ -100,11 +100,11 @@ class Trial:
             self.given += 1
 
     def kill(self, what: str) -> None:
-        """Kill one of them that is at work, and put another in its place.
+        """Kill a worker, node or driver that is working, and start a replacement.
 
-        By then all tickets are taken, so that kills are spread over the work; half of
-        them come at once, while the task that took the last one may be storing, the
-        others a while later.
+        All tickets are taken before a kill, so that kills are spread over the work. Half
+        of the kills happen at once, while the task with the last ticket may be storing its
+        results, the others a little later.
         """
         wait(lambda: not any(self.tickets.iterdir()))
         time.sleep(self.draw.choice((0.0, 0.5)))
@@ -128,11 +128,11 @@ class Trial:
             self.cluster.remove_node(place, allow_graceful=False)
             self.nodes[self.nodes.index(place)] = self.node()
         else:
-            with contextlib.suppress(psutil.Error):  # it has just ended
+            with contextlib.suppress(psutil.Error):  # the process has just ended
                 work[0].kill()
 
     def end(self) -> list[Any]:
-        """Let the driver come to its end; return what still works a minute later."""
+        """Wait for the driver to end, and return the processes that are left a minute later."""
         self.give(4 * KINDS * SEEDS)
         code = self.driver.wait()
         assert code == 0, self.driver.output
@@ -148,7 +148,7 @@ def wait(until: Callable[[], bool], seconds: float = 250.0) -> None:
 
 
 def check(store: Store, here: Path) -> None:
-    """Compare what is stored with what one process makes."""
+    """Check that the stored tables equal those of a single process."""
     tickets = here / "alone-tickets"
     tickets.mkdir()
     for ticket in range(4 * KINDS * SEEDS):
@@ -167,7 +167,7 @@ def check(store: Store, here: Path) -> None:
 
 
 def environment(home: str) -> None:
-    """Ray stays on 127.0.0.1, and keeps what it writes in a folder that is thrown away."""
+    """Restrict Ray to 127.0.0.1, and make it write to a temporary folder."""
     os.environ |= {
         "HOME": home,
         "RAY_TMPDIR": home,
@@ -196,7 +196,7 @@ def main(root: str, kills: str, seed: str = "0", *names: str) -> None:
             trial = Trial(Path(root) / what, forks, random.Random(f"{what} {seed}"))
             try:
                 for number in range(int(kills)):
-                    # Before the last kill fewer than there are tasks, each of which
+                    # Before the last kill there are fewer tickets than tasks, each of which
                     # takes one.
                     trial.give(number * (KINDS - NODES) // int(kills))
                     trial.kill(what)

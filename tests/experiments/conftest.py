@@ -1,4 +1,4 @@
-"""What tests of the engine share."""
+"""Fixtures of the tests of the engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(autouse=True)
 def folders_of_marks() -> Iterator[None]:
-    """Functions of these tests leave marks in a folder that an option names; it is cautioned of."""
+    """Ignore the warning about folders in options, where test functions write marks."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the option .* names a folder")
         yield
@@ -22,7 +22,7 @@ def folders_of_marks() -> Iterator[None]:
 
 @pytest.fixture
 def trained(monkeypatch) -> list[int]:
-    """Replicas of each training."""
+    """Record the number of replicas of each training."""
     from inweights.experiments.engine.attempts import task
 
     sizes: list[int] = []
@@ -38,7 +38,7 @@ def trained(monkeypatch) -> list[int]:
 
 @pytest.fixture
 def known(registries) -> None:
-    """The small recipes are known to this process."""
+    """Register the small recipes in this process."""
     from tests.experiments.small import DRAWS, TRAININGS
 
     from inweights.recipes import register
@@ -49,7 +49,7 @@ def known(registries) -> None:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """Ray keeps a token and its logs below a home that is thrown away; sockets want short paths."""
+    """Give Ray a temporary home for its token and logs, with the short path that sockets need."""
     pytest.importorskip("ray", reason="needs the extra 'cluster'")
     import tempfile
 
@@ -60,14 +60,14 @@ def home(tmp_path_factory):
         patch.setenv("HOME", short)
         patch.setenv("RAY_TMPDIR", short)
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        # By these Ray stays on 127.0.0.1, where it would take this machine's own
+        # These restrict Ray to 127.0.0.1; otherwise it would use this machine's own
         # address instead: one for processes that begin, one for this one, which has
         # imported it already.
         patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         patch.setattr("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False)
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
         patch.setenv("OMP_NUM_THREADS", "1")
-        # A node that does not answer is given up after seconds, not after half a
+        # A node that does not answer is declared lost after seconds, not after half a
         # minute.
         patch.setenv("RAY_health_check_initial_delay_ms", "0")
         patch.setenv("RAY_health_check_period_ms", "500")

@@ -1,4 +1,4 @@
-"""A function, a module and a loss of one's own, in a module that other processes can import."""
+"""A user's function, module and loss, in a module that other processes can import."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import inweights as iw
 
 PLUGINS = ("tests.experiments.own_work",)
-#: Calls of which a folder of :func:`counted` has so many marks wait until they are
+#: If a folder of :func:`counted` has this many marks, further calls wait until they are
 #: killed.
 WAITING = 3
 
@@ -21,7 +21,7 @@ WAITING = 3
 def counted(
     seed: int, rate: float, folder: str, patient: bool = False
 ) -> dict[str, float]:
-    """A random number; leaves a mark for each call, and waits after a few if it is to be killed."""
+    """Return a random number and leave a mark; after a few marks, wait to be killed."""
     marks = Path(folder)
     if (
         patient
@@ -34,18 +34,18 @@ def counted(
 
 
 def scored(seed: int, rate: float) -> dict[str, float]:
-    """A random number."""
+    """Return a random number."""
     return {"score": rate + float(np.random.default_rng(seed).random())}
 
 
 def drive(place: str, folder: str) -> None:
-    """What a process does that is killed."""
+    """Run the sweep of a process that is killed."""
     over = {"rate": [0.5, 1.0], "folder": [folder], "patient": [True]}
     iw.sweep(counted, over=over, seeds=3, runs=place, progress=False, jobs=1)
 
 
 class Table(nn.Module):
-    """A module as other people write them."""
+    """A module as users write it."""
 
     def __init__(self, vocabulary: int, width: int = 16) -> None:
         super().__init__()
@@ -59,18 +59,18 @@ class Table(nn.Module):
 
 
 def focal(logits: Tensor, targets: Tensor) -> Tensor:
-    """Focal loss: what is known counts less."""
+    """Compute the focal loss, in which known facts have less weight."""
     said = logits.log_softmax(-1).gather(-1, targets.unsqueeze(-1)).squeeze(-1)
     return -((1 - said.exp()) ** 2 * said).mean(1)
 
 
 def learner(**changes: Any) -> iw.Curriculum:
-    """A few steps."""
+    """Return a learner of a few steps."""
     return iw.Curriculum(phases=(iw.Phase(steps=8, **changes),))
 
 
 def own_training() -> iw.Curriculum:
-    """A few steps by a loss and an optimizer of one's own."""
+    """Return a learner of a few steps with a user's loss and optimizer."""
     return learner(
         loss=focal, optimizer=iw.Optimizer(kind=torch.optim.NAdam, rate=0.01)
     )

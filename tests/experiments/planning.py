@@ -1,4 +1,4 @@
-"""Plans that tests write, and what they require of what is stored."""
+"""Plans of tests, and checks of their stored results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def write(place: object, recipe=DRAWS, seeds: int = 6, settings=None):
 
 
 def stored_once(store: Store, runs: int) -> None:
-    """Each table of each run has one file, and that is whole."""
+    """Check that each table of each run has one complete file."""
     names = [name for name in store.files.names("") if name.endswith(".parquet")]
     counts = Counter((name.split("/")[-2], name.rpartition("-")[0]) for name in names)
     assert set(counts.values()) == {1}

@@ -1,4 +1,4 @@
-"""Recipes of many small tasks, for workers of all kinds; their processes import this module."""
+"""Recipes of many small tasks, in a module that worker processes import."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from inweights.worlds import TwoHop
 
 
 class Draws(Config):
-    """Settings of many draws."""
+    """Settings of a recipe of many draws."""
 
     seconds: float = 0.0
     poison: int = -1
@@ -41,7 +41,7 @@ def draws(settings: Draws) -> Plan:
 
 
 class Trainings(Config):
-    """Settings of trainings."""
+    """Settings of a recipe of training runs."""
 
     steps: int = 20
     width: int = 32
@@ -53,15 +53,15 @@ class Trainings(Config):
 
 
 def hungry(model: Model, worlds: object, limit: int = 1) -> pl.DataFrame:
-    """A probe that no memory is large enough for, if there are more replicas than its limit."""
+    """Require more memory than any machine has if there are more replicas than the limit."""
     np.empty(max(0, model.replicas - limit) * 2**50, dtype=np.uint8)
     return pl.DataFrame({"replica": range(model.replicas)})
 
 
 def patient(model: Model, worlds: object, tickets: str) -> pl.DataFrame:
-    """A probe that waits until it can take one of the tickets in a folder.
+    """Wait, as a probe, until one of the tickets in a folder is available.
 
-    While it waits there is a file ``waits-<its process>`` beside the folder.
+    While it waits, there is a file ``waits-<its process>`` next to the folder.
     """
     here = Path(tickets)
     mark = here.with_name(f"waits-{os.getpid()}")

@@ -1,4 +1,4 @@
-"""How far conditions exceed their controls."""
+"""Differences between conditions and their controls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inweights.experiments import beyond_control
 from inweights.report.pages.sections import controls_section
 from inweights.support.statistics.intervals import median_interval
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 VALUES = {

@@ -1,4 +1,4 @@
-"""Studies that cannot say what they seem to say: a warning, and on the page."""
+"""Warnings about studies whose results do not support a conclusion, also on the page."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_no_statements_are_no_reason_to_warn() -> None:
 
 
 def test_chains_of_own_facts_that_nothing_asks(tmp_path) -> None:
-    """Three-hop questions are not left out silently: the world and the study say so."""
+    """A warning states that three-hop questions are left out."""
     path = tmp_path / "facts.csv"
     path.write_text("ann,mother,beth\nbeth,born in,rome\nrome,lies in,italy\n")
     world = iw.Facts(str(path))

@@ -1,4 +1,4 @@
-"""A real Ray cluster on this machine: two nodes, and what happens when they are lost."""
+"""A real Ray cluster of two nodes on this machine, and the loss of nodes."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def same(one, other) -> bool:
 
 
 def patient(tickets: Path) -> Plan:
-    """Tasks that end only while there are tickets, one for each."""
+    """Return tasks, each of which needs a ticket to end."""
     return TRAININGS.plan(Trainings(kinds=KINDS, tickets=str(tickets)))
 
 
 def drive(place: str, tickets: str) -> None:
-    """What a command does that is killed."""
+    """Run the command that is killed."""
     plan = patient(Path(tickets))
     collect(
         plan,
@@ -57,20 +57,20 @@ def drive(place: str, tickets: str) -> None:
 
 
 def at_work(node: Any) -> list[Any]:
-    """The processes of a node that do a task."""
+    """Return the processes of a node that run a task."""
     import psutil
 
     (raylet,) = node.all_processes["raylet"]
     found = []
     for one in psutil.Process(raylet.process.pid).children(recursive=True):
-        with contextlib.suppress(psutil.Error):  # it has ended
+        with contextlib.suppress(psutil.Error):  # the process has ended
             found += [one] if "ray::_attempt" in " ".join(one.cmdline()) else []
     return found
 
 
 @pytest.mark.slow
 def test_another_version_of_ray_begins_as_it_does(home) -> None:
-    """What it names otherwise is left as it is."""
+    """Functions that this version of Ray names differently are not replaced."""
     from ray._private import node, services
 
     with pytest.MonkeyPatch.context() as patch:
@@ -83,11 +83,11 @@ def test_another_version_of_ray_begins_as_it_does(home) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # of Ray, about itself
+@pytest.mark.filterwarnings("ignore")  # a warning of Ray about itself
 def test_two_nodes_one_process_killed_one_node_gone_and_driver_killed(
     home, tmp_path, forks
 ) -> None:
-    """The driver loses a process and a node and goes on; then the same command goes on for it."""
+    """The driver survives the loss of a process and a node; a second command continues it."""
     import ray
     from ray.cluster_utils import Cluster
 
@@ -95,7 +95,7 @@ def test_two_nodes_one_process_killed_one_node_gone_and_driver_killed(
     store, tickets = Store(tmp_path / "a", lease=LEASE), tmp_path / "tickets"
     tickets.mkdir()
     plan = patient(tickets)
-    # Processes that work are else so nice that they never come to it beside other
+    # Otherwise worker processes have such a low priority that they never run beside other
     # tests.
     head = options | {
         "_system_config": {"worker_niceness": 0, "worker_register_timeout_seconds": 200}
@@ -136,8 +136,7 @@ def test_two_nodes_one_process_killed_one_node_gone_and_driver_killed(
         ray.shutdown()
         cluster.shutdown()
     assert same(mine, collect(plan, range(3), Store(tmp_path / "b")))
-    # What the first driver had stored and was killed before giving back, nobody asks
-    # for again.
+    # A task that the first driver stored before it was killed is not run again.
     assert {lease.owner for lease in store.leases.live().values()} <= dead
     now = {
         path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.parquet")

@@ -1,4 +1,4 @@
-"""Controls: the same conditions without what should matter."""
+"""Controls: the same conditions without the factor that should matter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inweights.errors import ConfigError
 from inweights.experiments import Trial, with_controls
 from inweights.training import Curriculum, Optimum
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 MODEL = iw.GPTConfig(layers=1, width=16, context=8)
@@ -46,7 +46,7 @@ def test_each_condition_is_there_once_more(tmp_path: Path) -> None:
 
 
 def test_untrained_is_the_start(tmp_path: Path) -> None:
-    """What is measured before the first update, at the end and on the way, is the fresh model."""
+    """All measures of the control, also those at intervals, are of the untrained model."""
     measures = [
         iw.experiments.Measure(name="end", probe=iw.probes.accuracy),
         iw.experiments.Measure(name="way", probe=iw.probes.accuracy, every=2),
@@ -92,7 +92,7 @@ def test_frozen_embeddings_stay(tmp_path: Path) -> None:
 
 
 class Counts(nn.Module):
-    """Reads tokens by a product, not by an embedding."""
+    """A module that reads tokens by a matrix product instead of an embedding."""
 
     def __init__(self, vocabulary: int) -> None:
         super().__init__()

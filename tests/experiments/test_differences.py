@@ -1,4 +1,4 @@
-"""Whose a setting is: the paper's, its code's, smaller, or ours."""
+"""The origin of settings: the paper, its code, a smaller size, or our choice."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def recipe(settings: dict[str, PaperSetting], *reasons: Reason, **more: Any) -> Recipe:
-    """Return a recipe whose paper states these settings, and everything else for every value."""
+    """Return a recipe whose paper states these settings and allows any other value elsewhere."""
     rest = ProtocolPart(title="the rest", settings={"*": ANY})
     own = ProtocolPart(title="stated", settings=settings, **more)
     made = Paper("made", "Made").recipe(
@@ -168,7 +168,7 @@ def test_a_recipe_without_a_protocol_is_refused() -> None:
 
 
 def test_rows_of_one_setting_stay_in_the_order_of_the_trials() -> None:
-    """Not in that of a hash of their texts, which differs between processes."""
+    """Rows are not ordered by the hash of a string, which differs between processes."""
     names = [f"graph {i}" for i in range(20)]
     trials = [
         [Difference("model.width", 8, "ours", PaperSetting(paper=name, place="B.1"))]

@@ -1,4 +1,4 @@
-"""A run that diverged is told, alone and among others; its company stays what it is."""
+"""A diverged run is reported, alone and in a group, and does not affect other runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from inweights.probes import accuracy
 from inweights.training import Curriculum, Optimizer, Phase
 from inweights.worlds import TwoHop
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 RATE = "learner.phases.0.optimizer.rate"
@@ -48,7 +48,7 @@ def study(runs, rates, steps=45):
     )
 
 
-# Long before the end, and in the last two steps.
+# Runs diverge long before the end, or in the last two steps.
 @pytest.mark.parametrize("steps", [45, 22])
 def test_one_of_two_diverges(tmp_path, steps) -> None:
     rates = [0.1, 1e30]
@@ -58,12 +58,14 @@ def test_one_of_two_diverges(tmp_path, steps) -> None:
         both = study(tmp_path / "both", rates, steps)
     alone = study(tmp_path / "alone", rates[:1], steps)
     assert both.filter(rate=0.1).equals(alone)
-    with pytest.warns(UserWarning, match="1 of 2 runs diverged"):  # read back, too
+    with pytest.warns(
+        UserWarning, match="1 of 2 runs diverged"
+    ):  # also if it is read from the store
         study(tmp_path / "both", rates, steps)
 
 
 def test_all_diverge(tmp_path) -> None:
-    """No error, and what is stored is what a run in company stores; its claims are not judged."""
+    """There is no error, the tables are those of runs in a group, and claims are not judged."""
     with pytest.warns(UserWarning, match="1 of 1 runs diverged"):
         alone = study(tmp_path, [1e30])
     assert alone.height
@@ -75,7 +77,7 @@ def test_claims_about_runs_that_diverged_are_not_judged() -> None:
         loss=pl.Series([1.0, 1.0, 1.0, math.nan]), step=0, phase=pl.lit("")
     )
     recall = runs.with_columns(recall=pl.Series([0.9, 1.0, 0.0, 0.0])).drop("kind")
-    # Of many runs: not told apart.
+    # Many runs are not listed separately.
     means = recall.group_by("seed").agg(pl.mean("recall"))
     tables = {"recall": recall, "means": means, "losses": losses}
     score = share("recall", "recall")

@@ -1,8 +1,8 @@
-"""A run that version 0.1.0 stored is read back: where the code stands is no part of its name.
+"""A run stored by version 0.1.0 can be read, since keys do not depend on module paths.
 
 ``tests/data/earlier`` was written by ``inweights sweep bridges.toml --keep-models``
-before modules moved into sub-packages. What stands there is never made anew. Versions
-that were raised since are set aside here: a raised one is another run on purpose.
+before modules were moved into sub-packages. These files are never regenerated. Versions
+that were increased since then are ignored here, since they intentionally change keys.
 """
 
 from __future__ import annotations

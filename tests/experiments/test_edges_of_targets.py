@@ -1,4 +1,4 @@
-"""Shares that lie on the edge of a target meet it: whatever precision they were stored in."""
+"""A share at the boundary of a target meets it, in whatever precision it was stored."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from inweights.probes.states import share as share_of
 
 SHARES = Rounding(size=1.0)
 EIGHT = list(range(8))
-#: As a probe of today stores a share, as one of before did, and as a user's own column
-#: may.
+#: As probes store shares now, as they did earlier, and as a user's own column may.
 PRECISIONS = {
     "double": lambda values: pl.Series(values, dtype=pl.Float64),
     "single, kept as double": lambda values: pl.Series(
@@ -45,7 +44,7 @@ def table_of(columns: dict[str, list[float]], precision: str) -> pl.DataFrame:
 
 @pytest.mark.parametrize("size", [0.0, 1.0], ids=["number", "share"])
 def test_every_share_up_to_two_hundred_lies_on_its_edge(size: float) -> None:
-    """And its neighbours lie on their side of it."""
+    """Each share is equal to its boundary, and its neighbours lie on their own sides."""
     rounding = Rounding(size=size)
     for n in range(1, 201):
         for k in range(n + 1):
@@ -109,7 +108,7 @@ def test_each_rule_counts_seeds_on_the_edge(rule: Any) -> None:
 
 
 def test_small_numbers_are_compared_by_their_own_size() -> None:
-    """A residual of a proof is not rounded to that of a share."""
+    """The tolerance for residuals of proofs is relative, unlike the one for shares."""
     table = pl.DataFrame({"seed": EIGHT, "gap": [3e-9] * 8})
     assert iw.claim(table, number("t", "gap") <= 1e-9).verdict == "not reproduced"
     steps = pl.DataFrame(
@@ -123,7 +122,7 @@ def test_a_share_of_a_tensor_is_a_count_over_a_number() -> None:
     import torch
 
     for n in range(1, 201):
-        # Row k has k right ones.
+        # Row k has k right answers.
         right = torch.arange(n).lt(torch.arange(n + 1)[:, None])
         assert share_of(right).tolist() == [k / n for k in range(n + 1)]
     among = torch.tensor([[True, True, False], [False, False, False]])
@@ -132,7 +131,7 @@ def test_a_share_of_a_tensor_is_a_count_over_a_number() -> None:
 
 
 def test_probes_store_shares_in_double_precision() -> None:
-    """Each share times its number of statements is a whole number, to the last bit."""
+    """Each share times its number of statements is exactly a whole number."""
     world = iw.TwoHop(n=7).build()
     size = len(world.vocabulary)
     mlp = EmbMLPConfig(width=8).build(vocabulary=size, seeds=range(32))

@@ -1,4 +1,4 @@
-"""The engine: groups equal single runs, interrupted runs resume, bad input leaves nothing."""
+"""The engine: groups equal single runs, runs resume, and invalid input stores nothing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def stored(root: Path) -> dict[Path, int]:
 def test_runs_are_equal_to_the_last_bit_alone_and_in_company(
     name, tmp_path, monkeypatch
 ) -> None:
-    """What the store stands on: grouping is scheduling, and no part of a run's identity."""
+    """The store relies on this: grouping affects the schedule but not a run's results."""
     recipe = get_recipe(name)
     whole = execute(recipe, "smoke", seeds=3, store=RunStore(tmp_path / "a"))
     monkeypatch.setattr(plan, "MAX_REPLICAS", 1)
@@ -123,7 +123,7 @@ def test_seeds_can_be_chosen(tmp_path) -> None:
 
 
 def test_interrupted_run_resumes_and_ends_alike(tmp_path) -> None:
-    """Ctrl-C in the middle of a group: finished groups are kept, the rest is made again."""
+    """After Ctrl-C within a group, finished groups are stored and the others are repeated."""
     store = RunStore(tmp_path)
 
     def stop(done: int, total: int, what: str) -> None:
@@ -144,13 +144,13 @@ def test_interrupted_run_resumes_and_ends_alike(tmp_path) -> None:
 
 
 def share(folder: str) -> None:
-    """What each of two programs does."""
+    """Run the program of each of two processes."""
     collect(DEMO.plan(DEMO.scales["smoke"]), range(4), Store(folder))
 
 
 @pytest.mark.slow
 def test_two_calls_of_one_plan_share_the_work(tmp_path, forks) -> None:
-    """Two programs on one store: each waits for, or takes over, what the other makes."""
+    """Two programs with one store wait for each other's tasks or take them over."""
     both = [
         forks.start("tests.experiments.test_engine:share", tmp_path / "shared")
         for _ in range(2)
@@ -173,13 +173,13 @@ def test_a_process_that_dies_is_begun_again_and_then_told(
         )
 
 
-#: So many steps that no group of replicas ends before the last kill: 14 writes, one
-#: every 7 steps.
+#: Enough steps that no group of replicas ends before the last kill: 14 writes, one every
+#: 7 steps.
 LONG = ["gpt.phase.steps=120", "emb_mlp.steps=120"]
 
 
 class Stalling(Checkpoint):
-    """A checkpoint that waits to be killed after some writes, so that no run ends too soon."""
+    """A checkpoint that waits to be killed after some writes, so that no run ends earlier."""
 
     def __init__(self, *given: Any, writes: int, **options: Any) -> None:
         super().__init__(*given, **options)
@@ -193,7 +193,7 @@ class Stalling(Checkpoint):
 
 
 def train_long(folder: str, writes: str = "-1") -> None:
-    """What each of the killed processes does; it writes checkpoints often."""
+    """Train with frequent checkpoints in a process that is killed."""
     vars(task)["Checkpoint"] = partial(Stalling, every_steps=7, writes=int(writes))
     execute(
         DEMO,
@@ -206,7 +206,7 @@ def train_long(folder: str, writes: str = "-1") -> None:
 
 @pytest.mark.slow
 def test_killed_run_resumes_from_its_checkpoint(tmp_path, forks) -> None:
-    """kill -9 while a group trains; the end is the same to the last bit."""
+    """A group that is killed during training ends with bitwise equal results."""
     store = RunStore(tmp_path)
     _, _, config = DEMO.resolve("smoke", overrides=LONG)
     folder = store.folder(DEMO.name, config)
@@ -333,7 +333,7 @@ def test_a_run_is_judged_again_without_training(tmp_path) -> None:
 
 
 def test_tables_are_derived_again_from_those_of_single_runs(tmp_path) -> None:
-    """Not from what was derived in their place, which an earlier version alone had stored."""
+    """They are not derived from already derived tables, as an earlier version stored."""
     name = next(iter(DEMO.plan(DEMO.scales["smoke"]).measures)).name
     doubled = replace(DEMO, derive=lambda tables: {name: pl.concat([tables[name]] * 2)})
     first = execute(doubled, "smoke", store=RunStore(tmp_path / "new"))

@@ -1,4 +1,4 @@
-"""What every way of running tasks does alike: one case, which each executor inherits."""
+"""The contract of executors: one test case, which each executor inherits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SEEDS, LEASE = 3, 2.0
 
 
 def plan_of(words: str) -> Plan:
-    """Trainings, and draws beside them, from their settings in JSON."""
+    """Return a plan of training runs and draws from settings in JSON."""
     about = json.loads(words)
     trainings, drawn = TRAININGS.plan(Trainings(**about["trainings"])), about["draws"]
     computations = DRAWS.plan(Draws(**drawn)).computations if drawn is not None else ()
@@ -58,7 +58,7 @@ def say(what: object) -> None:
 
 
 class Heard(Observer):
-    """Writes down what it is told of."""
+    """Observer that records its notifications."""
 
     def __init__(self, folder: str) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class Heard(Observer):
 
 
 def drive(way: str, folder: str, words: str) -> None:
-    """Do a plan in one way; print how far it is, and what failed."""
+    """Run a plan with one executor, and print the progress and the failures."""
     log = logging.FileHandler(f"{folder}/log-{os.getpid()}")
     logging.getLogger("inweights").addHandler(log)
     logging.getLogger("inweights").setLevel(logging.INFO)
@@ -107,7 +107,7 @@ def drive(way: str, folder: str, words: str) -> None:
 
 
 class Refuses:
-    """An executor of what is all stored."""
+    """An executor that must not be used, because everything is stored."""
 
     def run(self, job: object, schedule: object) -> None:
         raise AssertionError("work that was done is done again")
@@ -117,10 +117,10 @@ class ExecutorCase:
     """The contract of an executor: tables, errors, kills, progress.
 
     Attributes:
-        executor: The class that is held to it.
-        again: Whether the same command has to be given again after a worker was killed.
-        tolerance: How far numbers may lie from those of one process, where sums have
-            another order.
+        executor: The class that is tested.
+        again: Whether the same command has to be repeated after a worker was killed.
+        tolerance: Permitted difference from the results of one process, for executors
+            that sum in a different order.
     """
 
     executor: ClassVar[type]
@@ -135,7 +135,7 @@ class ExecutorCase:
         self.store = Store(tmp_path / "store")
 
     def begin(self, words: str, workers: int = 1) -> list[Child]:
-        """Start the processes that a user, or the tool of this way, starts."""
+        """Start the processes that a user, or the user's tool, would start."""
         return [
             self.forks.start(
                 "tests.experiments.test_executors:drive",
@@ -152,7 +152,7 @@ class ExecutorCase:
         }
 
     def check(self, words: str, runs: int) -> None:
-        """All is stored, each table once, and is what one process makes."""
+        """Check that each table is stored once and equals that of a single process."""
         plan = plan_of(words)
         names = Counter(
             (p.parent.name, p.name.rpartition("-")[0]) for p in self.stored()
@@ -188,7 +188,7 @@ class ExecutorCase:
         assert sorted(self.written("heard").splitlines()) == sorted(map(str, expected))
 
     def written(self, what: str) -> str:
-        """What all processes wrote that a user started."""
+        """Return the output of all processes that a user would start."""
         return "".join(path.read_text() for path in self.folder.glob(f"{what}-*"))
 
     def test_an_error_is_passed_on_and_costs_its_own_task_alone(self) -> None:
@@ -212,7 +212,9 @@ class ExecutorCase:
         victim = int(waiting()[0].name.partition("-")[2])
         os.kill(victim, signal.SIGKILL)
         if self.again:
-            for child in children:  # of several joined processes none outlives another
+            for (
+                child
+            ) in children:  # of several joined processes, none outlives the others
                 child.kill()
                 child.wait()
             children = self.begin(words)
@@ -238,7 +240,7 @@ class TestProcesses(ExecutorCase):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # of Ray, about itself
+@pytest.mark.filterwarnings("ignore")  # a warning of Ray about itself
 @pytest.mark.usefixtures("home")
 class TestRay(ExecutorCase):
     executor = Ray
@@ -251,7 +253,7 @@ class TestLeader(ExecutorCase):
     tolerance = 1e-4
 
     def begin(self, words: str, workers: int = 1) -> list[Child]:
-        """Two processes with what torchrun tells them."""
+        """Start two processes with the environment variables of torchrun."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -275,7 +277,7 @@ class TestLeased(ExecutorCase):
     executor = Leased
 
     def begin(self, words: str, workers: int = 1) -> list[Child]:
-        """Workers of a plan, as on so many machines."""
+        """Start workers of a plan, as on several machines."""
         place, store = str(self.folder / "plan"), str(self.folder / "store")
         write_plan(plan_of(words), range(SEEDS), place, store=store, plugins=PLUGINS)
         return [

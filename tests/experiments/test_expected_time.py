@@ -1,4 +1,4 @@
-"""The time that is left is corrected as tasks run; every clock here is made up."""
+"""The remaining time is corrected as tasks run; all clocks in these tests are simulated."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Clock:
         return self.now
 
 
-#: Seconds that tasks take: ten of two kinds; the estimate was wrong by a factor for each.
+#: Seconds of ten tasks of two kinds; the estimates were wrong by a factor for each kind.
 REAL = {f"{kind}{i}": 30.0 * (i + 1) for kind in "ab" for i in range(5)}
 
 
@@ -74,8 +74,8 @@ def test_tasks_side_by_side_leave_less_time() -> None:
     whole.report("a", 1.0)
     whole.report("b", 1.0)
     assert whole.seconds == pytest.approx(40.0)
-    assert whole.left == pytest.approx(10.0)  # two at a time
-    assert whole.correction is None  # updates are no seconds
+    assert whole.left == pytest.approx(10.0)  # two tasks at a time
+    assert whole.correction is None  # the unit is updates, not seconds
 
 
 def test_a_first_step_says_nothing_of_the_others() -> None:
@@ -83,7 +83,7 @@ def test_a_first_step_says_nothing_of_the_others() -> None:
     whole = ExpectedTime(clock)
     whole.add("a", kind=None, seconds=100.0, measured=True)
     whole.begin("a")
-    clock.now = 5.0  # what a step needs is loaded and built
+    clock.now = 5.0  # the first step loads and builds what it needs
     whole.report("a", 0.001)
     assert whole.seconds == pytest.approx(100.0)
     clock.now = 15.0
@@ -98,7 +98,7 @@ def test_another_attempt_goes_on_where_the_first_ended() -> None:
     whole.begin("a")
     clock.now = 10.0
     whole.report("a", 0.5)
-    clock.now = 100.0  # nobody worked on it
+    clock.now = 100.0  # no process worked on it
     whole.begin("a")
     clock.now = 105.0
     whole.report("a", 0.75)
@@ -106,7 +106,7 @@ def test_another_attempt_goes_on_where_the_first_ended() -> None:
 
 
 def test_progress_says_the_time_that_is_left(monkeypatch) -> None:
-    """Small models first: by updates the rest would seem to take no time at all."""
+    """Small models run first; by updates, the others would seem to take almost no time."""
     clock = Clock()
     monkeypatch.setattr(schedules, "time", clock)
     monkeypatch.setattr(schedules, "ExpectedTime", lambda: ExpectedTime(clock))

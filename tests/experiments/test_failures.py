@@ -1,4 +1,4 @@
-"""What is lost when something fails: each case is caused, and then looked at."""
+"""Losses after failures: each failure is caused, and its effect is checked."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_memory_that_is_full_is_known_from_its_errors() -> None:
 
 
 def test_where_the_memory_is_full_half_of_the_runs_are_tried(tmp_path) -> None:
-    """A probe asks for a petabyte for each replica beyond the first."""
+    """A probe requests a petabyte for each replica beyond the first."""
     plan = TRAININGS.plan(Trainings(hungry=True))
     tables = collect(plan, range(4), Store(tmp_path / "a"))
     alone = collect(TRAININGS.plan(Trainings()), range(4), Store(tmp_path / "b"))
@@ -81,7 +81,7 @@ def test_a_machine_with_another_version_does_nothing(tmp_path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
 def test_random_kills_of_workers(tmp_path) -> None:
-    """The short form, with short pauses; 50 kills are the long one.
+    """The short form with short pauses; the long form has 50 kills.
 
     ``python tests/experiments/worker_kills.py FOLDER 50 100``.
     """

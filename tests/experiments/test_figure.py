@@ -1,4 +1,4 @@
-"""Figures as data: a constructor names a drawing, and keeps the options that are given."""
+"""Figures as data: a constructor names a drawing function and stores its options."""
 
 from __future__ import annotations
 

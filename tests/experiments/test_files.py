@@ -1,4 +1,4 @@
-"""Files in a folder and in an object store keep the same promises."""
+"""Files in a folder and in an object store satisfy the same contract."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_near_files_are_kept_when_they_say_so(files) -> None:
 def test_a_checkpoint_that_was_half_removed_is_tidied_up_later(
     tmp_path, monkeypatch
 ) -> None:
-    """Killed while it removes what is done, a process leaves what says that it is."""
+    """A process killed while it removes a finished checkpoint leaves the list of its tables."""
     store = Store(tmp_path)
     with (
         monkeypatch.context() as patch,
@@ -86,7 +86,9 @@ def test_a_checkpoint_that_was_half_removed_is_tidied_up_later(
         store._remove_unfinished("unfinished/k")
         assert store.files.names("unfinished") == ["unfinished/k/wanted.json"]
         patch.undo()
-        collect(Plan(), [0], store)  # nothing is left to do, and yet it is tidied up
+        collect(
+            Plan(), [0], store
+        )  # nothing is left to do, and the checkpoint is removed nevertheless
         assert not store.files.names("unfinished")
 
 
@@ -142,7 +144,7 @@ def test_an_address_that_cannot_be_is_refused() -> None:
 def test_a_creation_without_an_answer_is_tried_again(
     monkeypatch, arrived: bool
 ) -> None:
-    """The store may have done it all the same; then the second try meets the first, and won."""
+    """The first attempt may have succeeded; the second then finds its own file."""
     obstore = pytest.importorskip("obstore", reason="needs the extra 'cluster'")
     store = open_files("memory:///")
     monkeypatch.setattr("time.sleep", lambda _: None)

@@ -1,4 +1,4 @@
-"""What a study costs is said before it runs, and nothing is stored for it."""
+"""The cost of a study is estimated before it runs, and nothing is stored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from inweights.runs.tables.store import Store
 from inweights.training import Curriculum, Optimizer, Phase, Stop
 from inweights.training.steps.recording import recorded
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 WORLD, MODEL = iw.TwoHop(n=3), iw.EmbMLPConfig(width=8)
@@ -51,7 +51,7 @@ def test_a_forecast_is_what_then_happens(tmp_path) -> None:
 
 
 class Uneven(Config):
-    """A world of one's own that is larger for odd seeds."""
+    """A user's world that is larger for odd seeds."""
 
     def build(self, seed: int = 0) -> iw.World:
         return iw.TwoHop(n=3 + seed % 2).build(seed)
@@ -73,7 +73,7 @@ def test_a_forecast_of_worlds_of_several_shapes(tmp_path) -> None:
     ids=["stops at once", "diverges"],
 )
 def test_a_forecast_of_trainings_that_end_early(tmp_path, ends) -> None:
-    """It counts all steps, as without them: when a run ends is not known before."""
+    """All steps are counted, since it is not known in advance when a run ends."""
     phases = tuple(Phase(name=str(i), steps=30, **ends) for i in range(6))
     ahead = iw.Study(
         WORLD, MODEL, Curriculum(phases=phases), seeds=2, runs=tmp_path
@@ -84,7 +84,7 @@ def test_a_forecast_of_trainings_that_end_early(tmp_path, ends) -> None:
 
 
 def test_a_forecast_tries_no_model_that_is_not_trained(tmp_path, monkeypatch) -> None:
-    """What a look at it takes is not what a step of the others takes."""
+    """The time of measuring an untrained model is not the time of a step of others."""
     tried = []
 
     def seen(task: Any, *_: Any) -> Tried:
@@ -106,7 +106,7 @@ def test_a_forecast_refuses_what_a_run_would(wrong, tmp_path) -> None:
 
 
 def test_an_estimate_of_large_models_tries_few_of_them(tmp_path, monkeypatch) -> None:
-    """Its steps and memory are still those of all."""
+    """The estimated steps and memory still include all models."""
     tried: list[int] = []
 
     def build(block, device):
@@ -128,7 +128,7 @@ def test_an_estimate_of_large_models_tries_few_of_them(tmp_path, monkeypatch) ->
 def test_trainings_of_one_size_may_be_measured_more_or_less_often(
     tmp_path, monkeypatch
 ) -> None:
-    """A step takes .1 s and a look 10 s; half of the trainings are looked at once."""
+    """A step takes 0.1 s and a measurement 10 s; half of the runs are measured once."""
 
     def try_one(task: LearnTask, *_: object) -> Tried:
         looking = 10.0 * part_steps.looks_of(task)
@@ -147,7 +147,7 @@ def test_trainings_of_one_size_may_be_measured_more_or_less_often(
     plan = Plan(trials=trials, measures=measures)
     monkeypatch.setattr(timed_runs, "SPREAD", (1.0,))
     ahead = cost.forecast(plan, [0], Store(tmp_path))
-    # Five looks, and one at the end of each; one training was timed.
+    # Five measurements, and one at the end of each run; one run was timed.
     assert ahead.minutes == pytest.approx((0.1 * 1004 + 10.0 * 7) / 60)
 
 
@@ -176,13 +176,13 @@ def test_an_estimate_of_what_takes_long_tries_more(
 
 
 def test_a_step_that_takes_long_is_tried_by_parts(tmp_path, monkeypatch) -> None:
-    """Parts of its batch are computed, and no more: the time to answer does not grow with it."""
+    """Only parts of the batch are computed, so the time of the estimate does not grow."""
     sizes: list[int] = []
 
     def seen(model: Any, block: Any, phase: Phase) -> tuple[float, int]:
         facts = sum(facts_of(phase, block.worlds[0]).values())
         sizes.append(facts)
-        # Two seconds whatever the batch, and a hundredth of one for each fact.
+        # A step takes two seconds plus a hundredth of a second per fact.
         return 2.0 + 0.01 * facts, 100 * facts
 
     monkeypatch.setattr(timed_runs, "time_part", seen)
@@ -193,7 +193,7 @@ def test_a_step_that_takes_long_is_tried_by_parts(tmp_path, monkeypatch) -> None
     monkeypatch.setattr(part_steps, "PARTS", (4.5 * numbers, 19.5 * numbers))
     ahead = study.forecast()
     assert sizes == [5, 20]
-    # The measures of 800 statements, a third of a step each, are the rest.
+    # The remaining time is that of measuring 800 statements, a third of a step each.
     assert ahead.minutes == pytest.approx((1000 * 4.0 + 800 * 0.02 / 3) / 60, rel=0.01)
     assert ahead.h100 == pytest.approx(1000 * part_steps.H100_STEP / 60)
     assert "on one H100 about" in str(ahead)
@@ -215,7 +215,7 @@ def test_parts_take_a_share_of_every_role() -> None:
 
 
 def test_arithmetic_grows_with_the_tokens(tmp_path, monkeypatch) -> None:
-    """What is counted of two parts gives the whole: by hand for products of matrices alone."""
+    """Counts on two parts give the count of the whole, verified for matrix products."""
     monkeypatch.setattr(part_steps, "LARGE", 1.0)
     monkeypatch.setattr(part_steps, "PARTS", (1e5, 1e6))
     _is_counted(tmp_path, monkeypatch)
@@ -235,7 +235,7 @@ def _is_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = iw.EmbMLPConfig(width=64)
     learner = Curriculum(phases=(Phase(steps=10),))
     study = iw.Study(iw.TwoHop(n=100), model, learner, seeds=1, runs=folder)
-    # 300 facts, a label each; a product forwards, two backwards, of [64] by [64, 200].
+    # 300 facts with one label each; one product forward and two backward, [64] × [64, 200].
     each = 300 * 3 * 2 * 64 * 200
     rate = part_steps.H100_RATES["fp32"]
     ahead = study.forecast()

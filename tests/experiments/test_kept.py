@@ -1,4 +1,4 @@
-"""Kept weights: what is measured later of them trains nothing, and says the same."""
+"""Stored weights: later measures need no training and give the same results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from inweights.runs import RunStore
 from inweights.runs.tables.store import Store
 from inweights.worlds import Graph
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 BRIEF = iw.Curriculum(phases=(iw.Phase(steps=3),))
@@ -61,7 +61,7 @@ def test_runs_without_weights_train_apart_from_those_with(tmp_path, trained) -> 
     iw.sweep(**STUDY, runs=tmp_path, keep_models=True, **QUIET)
     more = {**STUDY, "seeds": 3, "measures": [iw.probes.margins], "runs": tmp_path}
     iw.sweep(**more, **QUIET)
-    assert trained == [4, 2]  # the third seeds alone
+    assert trained == [4, 2]  # only the third seeds
     assert len(files(tmp_path)) == 4
 
 
@@ -171,7 +171,7 @@ def test_a_recipe_finds_its_models_in_the_store_that_was_named(tmp_path) -> None
     runs, elsewhere = tmp_path / "runs", str(tmp_path / "elsewhere")
     asked = {"seeds": 1, "runs": runs, "store": elsewhere}
     assert iw.run("demo/two-hop", "smoke", keep_models=True, **asked).models()
-    assert iw.run("demo/two-hop", "smoke", **asked).models()  # read back
+    assert iw.run("demo/two-hop", "smoke", **asked).models()  # read from the store
     assert not (runs / "store").exists()
     assert (
         actions.forecast("demo/two-hop", "smoke", keep_models=True, **asked).trained
@@ -197,7 +197,7 @@ def test_a_recipe_keeps_its_models(tmp_path, trained) -> None:
         demo, "smoke", seeds=1, store=store, execution=ExecutionOptions(fresh=True)
     )
     assert len(trained) > before
-    assert len(fresh.models()) == len(again.models())  # what was kept is kept again
+    assert len(fresh.models()) == len(again.models())  # stored weights are stored again
     for name, table in kept.tables.items():
         assert table.equals(fresh.tables[name]), name
 

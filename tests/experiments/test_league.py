@@ -1,4 +1,4 @@
-"""The league: a model of one's own runs alone, and its entry is replayed to the same bits."""
+"""The league: a user's model is run, and replaying its entry gives bitwise equal scores."""
 
 from __future__ import annotations
 

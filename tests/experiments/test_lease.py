@@ -57,7 +57,7 @@ def test_a_dead_holder_is_taken_over_after_the_lease_and_not_before(
 ) -> None:
     files = Folder(tmp_path)
     dead, other = Leases(files, 10.0, "a"), Leases(files, 10.0, "b")
-    assert dead._take("t")[1]  # and never a beat again
+    assert dead._take("t")[1]  # and there is no further heartbeat
     assert not held(other)
     seen = wait(clock, other, 12)
     assert not any(seen[:10])

@@ -73,8 +73,10 @@ def test_a_look_trains_what_the_open_claims_are_about(store) -> None:
     assert {"false": 8, "fair": 8, "lucky": done.seeds} == TOSSED
     assert verdicts(done.outcome)["clear"] == ("reproduced", 8)
     assert verdicts(done.outcome)["edge"][1] == done.seeds
-    assert done.outcome.tables["tosses"].height == 3 * 8  # the whole run is as it was
-    # Again: nothing is tossed, and the same is found.
+    assert (
+        done.outcome.tables["tosses"].height == 3 * 8
+    )  # the complete run is unchanged
+    # In a second call no coin is tossed, and the results are the same.
     again = settle(COINS_RECIPE, "cpu", store=store, seconds=1000)
     assert TOSSED["lucky"] == done.seeds == again.seeds
     assert again.outcome.claims == done.outcome.claims
@@ -109,11 +111,11 @@ def test_two_claims_of_which_one_is_settled_first(store) -> None:
 @pytest.mark.slow
 def test_a_table_that_draws_on_other_trials_is_looked_at_whole(store) -> None:
     recipe = replace(COINS_RECIPE, claims=(CLEAR, ABOVE))
-    assert len(_asked(recipe, "above")) == 1  # what its labels say
+    assert len(_asked(recipe, "above")) == 1  # according to its labels
     done = settle(recipe, "cpu", store=store, seconds=1000)
     assert done.seeds > 8
     assert set(TOSSED.values()) == {done.seeds}
-    # What is settled stays so.
+    # Decided claims stay decided.
     assert verdicts(done.outcome)["clear"] == (
         "reproduced",
         8,
@@ -130,7 +132,7 @@ def test_a_claim_that_is_not_the_recipes() -> None:
 
 
 def test_a_part_stands_on_what_the_whole_stands_on() -> None:
-    """Else its seeds would not count, as where a recipe's plan has functions of its own."""
+    """Otherwise its seeds would not be valid, as for a plan with functions of its own."""
     whole = get_recipe("beyond/league")
     part = narrowed(whole, ["memory-crosses"])
     sources = [one.resolve("cpu")[2].get("sources") for one in (part, whole)]
@@ -217,7 +219,7 @@ def test_a_look_from_elsewhere_that_is_none(store, known, looked_at, claims) -> 
 
 
 def test_a_table_that_others_are_derived_from_keeps_rows() -> None:
-    """The soft program's answers are no trial of a GPT, and the table of both needs them."""
+    """Rows of the soft program remain, since a derived table of GPTs needs them."""
     whole = get_recipe("reversal-curse/told-reversals")
     part = narrowed(whole, ["two-phrased"]).plan(whole.scales["cpu"])
     assert len(part.trials) == 1

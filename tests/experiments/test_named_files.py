@@ -1,4 +1,4 @@
-"""Files and models that a config names count with their content: an edited one is trained anew."""
+"""Files named in a config are part of its key, so edited files lead to new training."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from inweights.support.keys.content import fingerprint
 from inweights.support.keys.plain import plain
 from inweights.support.keys.sources import RAISED, sources_of
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 
@@ -99,7 +99,7 @@ def test_a_file_that_changes_during_the_work_is_an_error(tmp_path: Path) -> None
     work = expand_plan(Plan(trials=[trial], measures=[iw.probes.accuracy]), [0])
     (task,) = tasks_of(work, lambda *_: True)
     assert isinstance(task, LearnTask)
-    # Beside the library's raised versions.
+    # In addition to the library's increased versions.
     assert [name for name in task.sources if not name.startswith("inweights:")] == [
         path
     ]
@@ -127,7 +127,7 @@ LANGUAGE = {
 
 @pytest.mark.parametrize("name", LANGUAGE)
 def test_a_folder_of_a_model_counts_with_its_content(name: str, tmp_path: Path) -> None:
-    """In the run folder's config, in the key of each computation, and in the task."""
+    """The content is in the run folder's config, in each computation's key, and in the task."""
     folder = tmp_path / "model"
     folder.mkdir()
     recipe = get_recipe(name)
@@ -138,7 +138,7 @@ def test_a_folder_of_a_model_counts_with_its_content(name: str, tmp_path: Path) 
         work = expand_plan(recipe.plan(settings), [0])
         tasks = tasks_of(work, lambda *_: True)
         assert tasks
-        # Name a folder, and no single task.
+        # They name a folder instead of a single task.
         raised = {f"inweights:{name}" for name in RAISED}
         outside = {
             at: content for at, content in config["sources"].items() if at not in raised
@@ -168,7 +168,7 @@ def test_a_folder_of_a_model_counts_with_its_content(name: str, tmp_path: Path) 
 def test_a_model_of_the_hub_counts_with_its_revision(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With that which is on this disk; where none is, with its name, as before."""
+    """The revision on this disk is part of the key or, if there is none, the name."""
     constants = pytest.importorskip(
         "huggingface_hub.constants", reason="needs inweights[hf]"
     )
@@ -187,10 +187,10 @@ def test_a_model_of_the_hub_counts_with_its_revision(
 
 
 def test_a_large_file_is_read_once(tmp_path: Path) -> None:
-    """As long as its state stays; a folder is one question for each of its files."""
+    """It is not read again while its state is unchanged; a folder is checked file by file."""
     file = tmp_path / "model.safetensors"
     file.write_bytes(b"weights")
-    os.utime(file, ns=(10**18, 10**18))  # long ago
+    os.utime(file, ns=(10**18, 10**18))  # an old modification time
     with mock.patch.object(hashlib, "file_digest", wraps=hashlib.file_digest) as read:
         assert fingerprint(tmp_path) == fingerprint(tmp_path)
         assert read.call_count == 1

@@ -1,4 +1,4 @@
-"""Functions, modules and losses of one's own in other processes: killed, on Ray, by torchrun."""
+"""Users' functions, modules and losses in killed processes, on Ray and under torchrun."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_function_goes_on_after_a_kill(tmp_path: Path, forks: Forks) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # of Ray, about itself
+@pytest.mark.filterwarnings("ignore")  # a warning of Ray about itself
 def test_on_ray_all_is_as_it_is_here(home: Any, tmp_path: Path) -> None:
     import ray
     from ray.cluster_utils import Cluster
@@ -59,7 +59,7 @@ def test_on_ray_all_is_as_it_is_here(home: Any, tmp_path: Path) -> None:
         assert elsewhere.equals(sweep(runs=tmp_path / "here", jobs=1))
 
     try:
-        # One job of Ray for all sweeps, whose processes import torch once.
+        # All sweeps use one job of Ray, whose processes import torch once.
         ray.init(address=cluster.address, log_to_driver=False)
         few: dict[str, Any] = {"seeds": 2, "progress": False}
         both(

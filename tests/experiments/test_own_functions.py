@@ -1,4 +1,4 @@
-"""A function as an experiment: stored by run and source, judged, and refused if it errs."""
+"""A function as an experiment: stored by run and source, judged, and errors reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from inweights.runs import RunStore
 from inweights.support.plugins import load_plugins
 from inweights.support.statistics.intervals import alpha_of
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 CALLS: list[tuple[int, float]] = []
@@ -29,7 +29,7 @@ ASKED: list[list[int]] = []
 
 
 def experiment(seed: int, rate: float, size: int = 4) -> dict[str, float]:
-    """A mean of random numbers."""
+    """Return the mean of random numbers."""
     CALLS.append((seed, rate))
     if rate < 0 and seed == 1:
         raise ValueError("a negative rate")
@@ -231,7 +231,7 @@ def test_seeds_are_added_until_each_claim_is_decided(tmp_path: Path) -> None:
 
 
 def fit(seed: int, samples: int) -> dict[str, float]:
-    """A classifier of scikit-learn."""
+    """Fit a classifier of scikit-learn."""
     from sklearn.linear_model import LogisticRegression
 
     draw = np.random.default_rng(seed)
@@ -242,7 +242,7 @@ def fit(seed: int, samples: int) -> dict[str, float]:
 
 
 def gradient(seed: int, size: int) -> dict[str, float]:
-    """A gradient by JAX."""
+    """Compute a gradient with JAX."""
     import jax
 
     x = jax.random.normal(jax.random.key(seed), (size,))

@@ -1,4 +1,4 @@
-"""Wrapped models in sweeps: several at once, by name, in processes, from a file, in the store."""
+"""Wrapped models in sweeps: several at once, by name, in processes, from a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from inweights.experiments.engine.plan import expand_plan
 from inweights.support.plugins import load_plugins
 from inweights.training import register_learner
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 CODE = """
@@ -59,7 +59,7 @@ WORLD = iw.TwoHop(n=3)
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A loaded module of one's own, in the current folder."""
+    """Load a user's module in the current folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
     Path("mine_models.py").write_text(CODE)
@@ -229,7 +229,7 @@ def test_a_registered_model_and_learner_from_python_and_a_file(
 def test_an_installed_plug_in_registers_a_learner(
     registries: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    """A package whose entry point names the module; nobody says --plugin."""
+    """An entry point of a package names the module, so --plugin is not needed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
     packages = tmp_path / "packages"
@@ -245,7 +245,7 @@ def test_an_installed_plug_in_registers_a_learner(
         .replace("model.options.width", "model.width")
     )
     monkeypatch.syspath_prepend(packages)
-    # Looks each time.
+    # Searches for entry points each time.
     monkeypatch.setattr("inweights.support.plugins.entry_points", entry_points)
     assert main(["sweep", "own.toml", "--seeds", "2"]) == 2
     assert "unknown model 'own-table'" in capsys.readouterr().err

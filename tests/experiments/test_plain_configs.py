@@ -1,4 +1,4 @@
-"""Every config becomes JSON and comes back; what names no config is refused."""
+"""Every config can be converted to JSON and back; other names are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans and workers: nothing lost, nothing twice, whoever dies."""
+"""Plans and workers: each run is stored exactly once, whichever process dies."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def test_what_fails_is_set_aside_and_tried_again_on_request(tmp_path) -> None:
         name: Path(made.job.store, name).stat().st_mtime_ns
         for name in made.store.files.names("")
     }
-    assert work(Planned(made.place)).failed == 1  # nothing is tried again unasked
+    assert (
+        work(Planned(made.place)).failed == 1
+    )  # nothing is repeated unless it is requested
     again = Planned(made.place)
     again.forgive()
     assert again.status().waiting == 1
@@ -90,7 +92,9 @@ def test_a_dead_worker_is_taken_over_by_one_that_has_processes(
 ) -> None:
     """Each attempt opens the store anew, as in another process, and knows no earlier look."""
     made = write(tmp_path / "p", seeds=2)
-    assert made.store.leases._take(made.index()[0].key)[1]  # and never a beat again
+    assert made.store.leases._take(made.index()[0].key)[
+        1
+    ]  # and there is no further heartbeat
 
     class Others:
         def run(self, job: Job, schedule: Schedule) -> None:
@@ -109,7 +113,7 @@ def test_a_dead_worker_is_taken_over_by_one_that_has_processes(
 def test_who_is_stopped_gives_back_what_its_processes_held(tmp_path) -> None:
     made = write(tmp_path / "p", seeds=3)
     entry = made.index()[-1]
-    # By a process of its own that was killed.
+    # The lease of a separate process that was killed.
     assert made.store.leases._take(entry.key)[1]
     other = Planned(made.place)
     other.store.leases._take(made.index()[0].key)
@@ -126,7 +130,7 @@ def test_who_is_stopped_gives_back_what_its_processes_held(tmp_path) -> None:
 def test_the_work_of_planning_grows_with_the_trials_and_not_their_square(
     tmp_path,
 ) -> None:
-    """benchmarks/many_machines.py has the time."""
+    """The number of operations is counted; benchmarks/many_machines.py measures the time."""
     made = write(tmp_path / "p", seeds=1000)
     assert len(made.index()) == 1000
     assert made.about.parts == 5
@@ -216,7 +220,7 @@ def test_a_worker_refuses_what_cannot_be(tmp_path, capsys, option, says) -> None
 
 
 def operations(place: Path, tasks: int) -> dict[str, int]:
-    """Operations on files by step; a listing counts as many as the files that it finds."""
+    """Count operations on files by step; a listing counts as the number of its files."""
     counts = Counter[str]()
     step = ""
 

@@ -1,4 +1,4 @@
-"""Workers of one plan in a bucket: real processes that are killed, a store that is away."""
+"""Workers of a plan in a bucket: killed processes, and an unavailable store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from inweights.training.checkpoint import Checkpoint
 
 
 class Proxy(threading.Thread):
-    """A way to a server that is away for a while: it takes some requests, then refuses some."""
+    """A proxy for a server that is unavailable for a while: it first accepts some requests."""
 
     def __init__(self, port: int, taken: int = 20, refused: int = 5) -> None:
         super().__init__(daemon=True)
@@ -79,7 +79,7 @@ def server():
 
 @pytest.fixture
 def bucket(server, monkeypatch) -> str:
-    """The address of an empty bucket."""
+    """Return the address of an empty bucket."""
     url = f"http://127.0.0.1:{server}"
     for name, value in {
         "AWS_ENDPOINT_URL": url,
@@ -100,7 +100,7 @@ def bucket(server, monkeypatch) -> str:
 
 @pytest.fixture
 def proxy(server, bucket, monkeypatch):
-    """What stands between the bucket and whoever opens it from now on."""
+    """Return a proxy between the bucket and all processes that open it from now on."""
     proxy = Proxy(server)
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{proxy.own}")
     yield proxy
@@ -108,7 +108,7 @@ def proxy(server, bucket, monkeypatch):
 
 
 def worker(place: str, lease: str, steps: str = "inf") -> None:
-    """What a process does that works on a plan, and where it stops; it often writes checkpoints."""
+    """Work on a plan with frequent checkpoints, and stop at a given point."""
     vars(task)["Checkpoint"] = partial(Checkpoint, every_steps=100)
 
     def progress(done: int, *_: object) -> None:
@@ -155,7 +155,7 @@ def test_a_store_that_is_away_for_a_while_is_waited_for(bucket, proxy) -> None:
 def test_a_training_goes_on_from_its_checkpoint_in_the_bucket(
     bucket, tmp_path, forks
 ) -> None:
-    """A worker is killed in mid-training; the next one, with an empty disk, goes on."""
+    """A worker is killed during training; the next one, with an empty disk, continues."""
     settings = Trainings(steps=300)
     made = write(bucket, TRAININGS, seeds=2, settings=settings)
     first = forks.start(WORKER, bucket, 1, 2 * 150)
@@ -176,7 +176,7 @@ def test_a_training_goes_on_from_its_checkpoint_in_the_bucket(
         Planned(bucket, lease=1.0),
         ExecutionOptions(progress=lambda done, *_: seen.append(done)),
     )
-    assert min(seen) > 2 * 100  # of two replicas: it did not begin at 0
+    assert min(seen) > 2 * 100  # of two replicas; training did not begin at step 0
     plan = TRAININGS.plan(settings)
     mine = collect(plan, range(2), made.store)
     alone = collect(plan, range(2), Store(tmp_path))

@@ -1,4 +1,4 @@
-"""A recipe in two files: what its TOML file may say, and that both sides name the same claims."""
+"""A recipe in two files: the valid content of its TOML file, and matching claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be is refused in one line, before anything runs."""
+"""Invalid input is refused with one line before anything runs."""
 
 from __future__ import annotations
 

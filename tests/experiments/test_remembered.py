@@ -1,4 +1,4 @@
-"""What is remembered on disk: estimates and hashes of claims, without PyTorch at a second call."""
+"""Cost estimates and hashes of claims are cached, so a second call needs no PyTorch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_result_is_forgotten_when_the_library_changes(monkeypatch) -> None:
     assert found is not None
     assert found[0] == {"a": "b"}
     assert recall("claims", [2], dict[str, str]) is None
-    assert recall("claims", [1], dict[str, int]) is None  # damaged
+    assert recall("claims", [1], dict[str, int]) is None  # a damaged file
     monkeypatch.setattr(remembered, "library_state", lambda: "another")
     assert recall("claims", [1], dict[str, str]) is None
 
@@ -58,7 +58,7 @@ def test_hashes_of_claims_are_those_that_are_computed(monkeypatch) -> None:
 
 
 def test_the_second_dry_run_loads_no_torch(tmp_path, own_cache) -> None:
-    """Until a table is stored, or it is asked for anew."""
+    """This holds until a table is stored, or a new estimate is requested."""
     runs = tmp_path / "runs"
     ahead = actions.forecast(RECIPE, "cpu", seeds=1, runs=runs)
     assert not ahead.timed

@@ -1,4 +1,4 @@
-"""What follows from how an attempt ended, whoever made it."""
+"""The reaction to the end of an attempt, for all executors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_halves_have_all_runs_and_their_tables(group) -> None:
 
 
 def drain(schedule: Schedule, end_of) -> list[int]:
-    """Let every attempt end as told; return the sizes of the groups that were tried."""
+    """End every attempt as specified, and return the sizes of the groups that were tried."""
     sizes = []
     while task := schedule.take():
         sizes.append(len(getattr(task, "runs", [0])))
@@ -65,7 +65,7 @@ def test_a_run_that_kills_its_process_is_found_and_the_others_go_on(group) -> No
     schedule = Schedule([group])
     sizes = drain(schedule, end_of)
     assert schedule.left == 0
-    # Groups of 5, 3, 2 and 1, each thrice.
+    # Groups of 5, 3, 2 and 1 runs, each three times.
     assert schedule.done == len(sizes) - ATTEMPTS * 4
     (failure,) = schedule.failures
     assert [run.key for run in failure.task.runs] == [bad]
@@ -76,7 +76,7 @@ def test_a_run_that_kills_its_process_is_found_and_the_others_go_on(group) -> No
 
 
 def test_a_kill_counts_only_where_nothing_was_gained(group) -> None:
-    """Spot machines that come and go do not use up a long training's attempts."""
+    """Preemptible machines do not use up the attempts of a long training run."""
     schedule = Schedule([group])
     for step in range(10, 10 * (2 * ATTEMPTS), 10):
         task = schedule.take()

@@ -35,8 +35,8 @@ def test_more_seeds_settle_what_is_undecided(tmp_path) -> None:
     assert "mine/coin/close" in done.before
     assert verdicts["close"].verdict == "reproduced"
     assert verdicts["close"].level > 0.99
-    # A mean on the edge is never settled, but for chance; the most that is tried is 64
-    # times.
+    # A mean at the boundary is decided only by chance; at most 64 times the seeds are
+    # tried.
     assert done.left == ("mine/coin/edge",)
     assert done.seeds == 256
     assert "no more than 256 seeds" in done.why

@@ -1,4 +1,4 @@
-"""Edited code is measured again: a constant, a helper or an import gives no stale number."""
+"""Edited code is run again, also if a constant, a helper or an import was edited."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from inweights.experiments import Paper, Plan, Trial
 from inweights.support.keys.plain import plain
 from inweights.support.keys.sources import reached
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 MINE = '''
@@ -73,7 +73,7 @@ def forget(mark: int) -> None:
 
 
 class Folder:
-    """A module of one's own, its helper, and a package that the helper imports."""
+    """A user's module, its helper, and a package that the helper imports."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.mark = path, next(_names)
@@ -91,7 +91,7 @@ class Folder:
         (self.path / f"{file}.py").write_text(text)
 
     def load(self) -> ModuleType:
-        """Import all of it anew, as another process would."""
+        """Import all modules again, as another process would."""
         forget(self.mark)
         importlib.invalidate_caches()
         return importlib.import_module(f"mine_{self.mark}")
@@ -106,7 +106,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Folder]:
     forget(made.mark)
 
 
-#: What is edited, in which file, and whether it can change a number.
+#: Edits, their files, and whether they can change a number.
 EDITS = {
     "constant": ("mine", MINE.replace("FACTOR = 2.0", "FACTOR = 5.0"), True),
     "default": ("mine", MINE.replace("least=0.5", "least=0.6"), True),
@@ -209,7 +209,7 @@ def test_functions_of_a_script_count_with_what_they_reach() -> None:
 def test_one_table_never_mixes_two_versions(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An edited helper, then more seeds: the first seed is measured again, too."""
+    """After a helper is edited, adding seeds also repeats the first seed."""
     monkeypatch.chdir(folder.path)
 
     def swept(seeds: int) -> list[float]:

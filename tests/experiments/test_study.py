@@ -1,4 +1,4 @@
-"""A study as a TOML file: what it may say, its run, its page, and what is refused."""
+"""A study as a TOML file: its valid content, its run, its page, and its errors."""
 
 from __future__ import annotations
 
@@ -98,13 +98,13 @@ def test_the_documented_file_runs_is_listed_shown_and_made_again(
     assert "How many identities does a bridge need?" in page
     assert "Varies identity, std." in page
     assert list((Path(done["folder"]) / "figures").glob("accuracy-1.png"))
-    # Its command, as it is printed on the page, reads it back.
+    # The command on the page reads the run from the store.
     (command,) = re.findall(r'data-copy="(inweights [^"]*)"', page)
     words = shlex.split(command.replace("&#x27;", "'").replace("&quot;", '"'))
     assert main([*words[1:], "--json"]) == 0
     read = json.loads(capsys.readouterr().out)
     assert (read["cached"], read["folder"]) == (True, done["folder"])
-    # It needs the file no more.
+    # The file is no longer needed.
     Path("bridges.toml").unlink()
     assert main(["runs", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["recipe"] == "study/bridges"

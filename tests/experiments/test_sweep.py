@@ -1,4 +1,4 @@
-"""A study of one's own: combinations, labels, and what is refused."""
+"""A user's sweep: combinations, labels, and errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from inweights.experiments.studies.sweep_defaults import useful_processes
 from inweights.support import progress
 from inweights.worlds.families.path_star import PathStar
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 WORLD, MODEL = iw.TwoHop(n=3), iw.EmbMLPConfig(width=8)
@@ -86,7 +86,7 @@ LINKED = [{"n": 3, "width": 8}, {"n": 4, "width": 16}]
         ({"world.n, model.width": [(3, 8), (4, 16)]}, LINKED),
         ({("world.n", "model.width"): [[3, 8], [4, 16]]}, LINKED),
         ([{"world.n": 3, "model.width": 8}, {"world.n": 4, "model.width": 16}], LINKED),
-        # As TOML reads world.n = [3, 4].
+        # As TOML parses world.n = [3, 4].
         (
             {"world": {"n": [3, 4]}},
             [{"n": 3}, {"n": 4}],
@@ -237,7 +237,7 @@ def film(model, worlds):
 
 
 def test_settings_that_need_each_other_come_in_any_order() -> None:
-    """A momentum is refused beside AdamW, and the nodes of a cycle beside a path-star."""
+    """AdamW does not accept a momentum, and a path-star no nodes of a cycle."""
     at = "learner.phases.0.optimizer"
     over = [(f"{at}.momentum", [0.9]), (f"{at}.kind", ["sgd"])]
     shape = [("world.n", [8]), ("world.shape", ["cycle"])]
@@ -268,7 +268,7 @@ def test_what_is_filmed_of_the_first_seed_is_not_measured_of_all(tmp_path) -> No
 
 
 def test_two_measures_change_no_type() -> None:
-    """What one measure calls a number and another a text, stands in two columns."""
+    """A column with numbers in one measure and strings in another becomes two columns."""
     learner = iw.learners.two_hop_mlp(steps=2)
     probes: list[Any] = [
         iw.probes.carries,

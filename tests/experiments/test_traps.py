@@ -1,4 +1,4 @@
-"""Three ways to be fooled, tried as a new user would; each ends in the answer or a warning."""
+"""Three typical mistakes of new users lead to a right answer or a warning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "docs" / "notebooks"
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 def test_patching_alone_does_not_show_a_bridge(tmp_path: Path) -> None:
-    """Influence is as large without a bridge; what a state carries is not."""
+    """The influence of a state is as large without a bridge, unlike what it carries."""
     table = iw.sweep(
         iw.TwoHop(n=6, complexity=2, first_relations=1, second_relations=2),
         iw.GPTConfig(layers=4, width=32, tied=False),
@@ -33,14 +33,14 @@ def test_patching_alone_does_not_show_a_bridge(tmp_path: Path) -> None:
     )
     by_control = effects.group_by("control").agg(pl.mean("effect"))
     without = by_control.filter(control="no-bridge")["effect"].item()
-    assert without > 0.5  # the picture of `effect` alone: "the answer is there"
+    assert without > 0.5  # the column `effect` alone suggests that the answer is there
     states = table.filter(measure="carries", place="block.2", position=2)
     gap = beyond_control(states, "answer").row(0, named=True)
     assert gap["low"] > 0.2
 
 
 def test_a_default_that_decides_warns(tmp_path: Path) -> None:
-    """Without a learner a sweep takes the named one; another that decides is named."""
+    """The default learner gives no warning; a learner that changes the result does."""
     world, model = iw.TwoHop(n=3), iw.GPTConfig(layers=1, width=16)
     plain = iw.Curriculum(phases=(iw.Phase(steps=2),))
     with pytest.warns(CautionWarning) as told:

@@ -52,7 +52,7 @@ def result(judged: Judged, table: pl.DataFrame = TABLE, **options):
 
 
 def test_a_verdict_says_under_which_condition() -> None:
-    """As the rows of its score say; else as its recipe does, or the claim itself."""
+    """The condition is that of the score's rows, or of the recipe, or of the claim."""
     fast, slow = (ACCURACY.at(condition=one) for one in ("fast", "slow"))
     told = Stating("a/b", "ours", "Fig. 1", condition="usual")
     for judged, condition in (
@@ -87,7 +87,7 @@ def test_a_verdict_says_under_which_condition() -> None:
 def test_a_verdict_is_where_the_whole_interval_lies(
     judged: Judged, verdict: str
 ) -> None:
-    # Of eight seeds the interval of the median reaches from end to end.
+    # For eight seeds, the interval of the median is the whole range.
     found = result(judged)
     assert (found.measured, found.low, found.high) == pytest.approx((0.75, 0.55, 0.95))
     assert (found.verdict, found.replicates) == (verdict, 8)
@@ -97,7 +97,7 @@ def test_a_verdict_is_where_the_whole_interval_lies(
 
 
 def test_an_undecided_claim_says_how_many_seeds_would_settle_it() -> None:
-    """About so many decide if they are like those so far, and half as many do not."""
+    """About this many similar seeds decide the claim, and half as many do not."""
     for rule, target in (("typical", 0.7), ("reliable", 0.6), ("mean", 0.7)):
         judged = ACCURACY.at(model="a") >= target
         found = result(judged, rule=rule, minimum=1)
@@ -112,7 +112,7 @@ def test_an_undecided_claim_says_how_many_seeds_would_settle_it() -> None:
 
 
 def test_a_reliable_claim_is_not_proposed_fewer_seeds_than_a_verdict_takes() -> None:
-    """Seeds that all meet the target vary in nothing; so many are needed all the same."""
+    """This number of seeds is needed even if all seeds so far meet the target."""
     judged = ACCURACY.at(model="a") >= 0.05
     found = result(judged, rule="reliable")
     assert found.verdict == "undecided"
@@ -171,18 +171,18 @@ def test_several_rows_of_a_seed_count_as_their_mean() -> None:
 def test_each_case_has_to_hold_and_the_worst_decides() -> None:
     found = result(ACCURACY.over("model") >= 0.5)
     assert (found.verdict, found.case) == ("undecided", "model = b")
-    found = result(ACCURACY.over("model") >= 0.96)  # both fail, b by more
+    found = result(ACCURACY.over("model") >= 0.96)  # both cases fail, b by more
     assert (found.verdict, found.case) == ("not reproduced", "model = b")
-    # A comes closer to the edge, both are below.
+    # Case a is closer to the boundary; both are below it.
     found = result(ACCURACY.over("model") <= 0.97)
     assert (found.verdict, found.case) == ("reproduced", "model = a")
 
 
 def test_a_failure_of_one_case_is_corrected_for_their_number() -> None:
-    """Eight seeds can fail a claim of six cases at most: each has a sixth of the error.
+    """Eight seeds can refute a claim of at most six cases, each with a sixth of the error.
 
-    The interval shown is that of the corrected level, which eight seeds of seven cases
-    do not have.
+    The interval that is shown has the corrected level, which eight seeds cannot reach for
+    seven cases.
     """
     for cases, verdict in ((6, "not reproduced"), (7, "undecided")):
         table = pl.concat(
@@ -199,7 +199,7 @@ def test_a_failure_of_one_case_is_corrected_for_their_number() -> None:
 
 
 def test_a_claim_may_be_about_the_share_of_seeds() -> None:
-    """A typical seed may be right where one in four is wrong; reliable it is not."""
+    """The rule ``typical`` allows one wrong seed in four; ``reliable`` does not."""
     values = [0.9] * 12 + [0.1] * 4
     table = pl.DataFrame({"seed": range(16), "accuracy": values})
     assert result(ACCURACY >= 0.5, table).verdict == "undecided"
@@ -223,7 +223,7 @@ def test_a_mean_without_a_failure_has_a_width() -> None:
 
 
 def test_a_substitute_has_words_of_its_own() -> None:
-    """Another model or data than the paper's neither reproduces it nor speaks against it."""
+    """Results with other models or data neither reproduce nor refute a paper."""
     for target, verdict in ((0.5, "consistent"), (0.97, "not seen in a substitute")):
         judged = ACCURACY.at(model="a") >= target
         claim = state("c", "It works.", judged, protocol="substitute")
@@ -398,7 +398,7 @@ def test_checks_are_counted_apart() -> None:
 
 
 def test_boards_of_earlier_versions_lack_some_fields() -> None:
-    """They state no level, check or condition: then it is 95%, not a check, and no condition."""
+    """Missing fields mean a level of 95%, no check, and no condition."""
     old = to_plain(result(ACCURACY >= 0.5))
     for name in ("level", "check", "condition", "needed"):
         del old[name]

@@ -12,8 +12,8 @@ import pytest
 from tests.waiting import ended, wait_until
 
 ROOT = Path(__file__).parents[2]
-#: Runs the demonstration in two processes, as the console script does: without the
-#: current folder.
+#: Runs the demonstration in two processes like the console script, which does not import
+#: from the current folder.
 RUN = (
     "import sys; from inweights.cli import main; "
     "sys.exit(main(['run', sys.argv[1], '--scale', 'smoke', '--jobs', '2', *sys.argv[2:]]))"

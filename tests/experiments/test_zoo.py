@@ -1,4 +1,4 @@
-"""Models that come with the library: each is what its card says, and loads without training."""
+"""Models that are included in the library agree with their cards and need no training."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_model_is_what_its_card_says(name: str) -> None:
 
 
 def test_cards_are_of_what_is_planned() -> None:
-    # Options that came later, and change nothing, stand in no card.
+    # Later options without effect are not in the cards.
     parts = ("world", "model", "learner")
     again = [
         replace(

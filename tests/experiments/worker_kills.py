@@ -1,13 +1,13 @@
 """Kill workers of a plan at random times, and check the tables that remain.
 
-``python tests/experiments/worker_kills.py FOLDER KILLS RUNS [SEED [PAUSE]]`` lets three
-workers do a plan, each on its own as on three machines, kills one with SIGKILL after a
-random time (1 second at most, or PAUSE), again and again, and begins another in its
-place. Runs end only while there are tickets, which are spread over the kills, so that
-there is something to do for as long as workers are killed, however fast the machine. In
-the end every run has to be stored once, and the tables have to be those of a sweep that
-nothing disturbed. It prints how many were killed. Workers are forked, so that torch is
-imported once; this process never touches polars, whose threads would not survive that.
+``python tests/experiments/worker_kills.py FOLDER KILLS RUNS [SEED [PAUSE]]`` runs
+three workers on one plan, as on three machines. It repeatedly kills one with SIGKILL after
+a random time (at most 1 second, or PAUSE) and starts another in its place. Runs can end
+only while there are tickets, which are spread over the kills, so that there is work as
+long as workers are killed, however fast the machine is. In the end every run has to be
+stored once, and the tables have to equal those of an undisturbed sweep. The program prints
+how many workers were killed. Workers are forked, so that torch is imported once; this
+process never uses polars, whose threads would not survive forking.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ SEEDS, WORKERS, LEASE = 4, 3, 3.0
 def disturb(
     folder: Path, kinds: int, kills: int, draw: random.Random, pause: float
 ) -> int:
-    """Let workers do a plan, with so many kills on the way; return how many there were."""
+    """Run workers on a plan while killing some, and return how many were killed."""
     begin = lambda: start(lambda: work(Planned(str(folder / "plan"), LEASE)))  # noqa: E731
     workers, done, given = [begin() for _ in range(WORKERS)], 0, 0
     while workers:
-        # Before the last kill fewer than there are kinds, each of which takes one or
+        # Before the last kill there are fewer tickets than kinds, each of which takes one or
         # more.
         due = done * kinds // kills if done < kills else given + WORKERS
         while given < due:
