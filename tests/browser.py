@@ -1,4 +1,4 @@
-"""A real browser for the pages: opened from the disk, nothing may complain or be fetched."""
+"""Open pages from the disk in a real browser, without errors or network requests."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ _ARGS = [
     "--disable-sync",
 ]
 
-#: The windows in which each page is looked at: width in pixels, and colours.
+#: Windows in which each page is checked: width in pixels, and colour scheme.
 WINDOWS = [(1280, "light"), (1280, "dark"), (390, "dark"), (390, "light")]
-#: Width of the page, and its smallest text on the screen in pixels; maths is set by its
-#: own rules.
+#: Width of the page, and its smallest text on the screen in pixels, except mathematics.
 _SEEN = """() => {
   const seen = new Set(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   let least = [Infinity, ''];
@@ -39,7 +38,7 @@ _SEEN = """() => {
 }"""
 
 
-#: Images without a text, and texts whose contrast is below that of WCAG 2 (AA).
+#: Images without alternative text, and texts with a contrast below WCAG 2 (AA).
 _READ = """() => {
   for (const one of document.getAnimations()) {
     if (one instanceof CSSTransition) { one.finish(); }  // colours on their way to the other theme
@@ -85,12 +84,12 @@ _READ = """() => {
 }"""
 
 
-#: What a page draws anew for another window is there after the next frame.
+#: A page that is redrawn for another window is complete after the next frame.
 DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 def look(page):
-    """Nothing is wider than the window, no text smaller than 9 pixels or hard to tell apart."""
+    """Check that nothing is wider than the window and that texts are large and clear enough."""
     for width, colours in WINDOWS:
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=colours)
@@ -104,8 +103,8 @@ def look(page):
 
 @pytest.fixture(scope="session")
 def browser():
-    # Not 'chromium-browser' first: where that is a snap it sees no file of another
-    # program.
+    # 'chromium-browser' is not the first choice, since a snap cannot read files of other
+    # programs.
     names = ("chromium", "google-chrome", "chromium-browser")
     chromium = next(filter(None, map(shutil.which, names)), None)
     if chromium is None:
@@ -121,13 +120,15 @@ def browser():
 
 @pytest.fixture
 def visit(browser):
-    """Opens an address and waits for ``ready``; at the end nothing may have gone wrong."""
+    """Open an address, wait for ``ready``, and check at the end that there were no errors."""
     problems, pages = [], []
 
     def opener(address, ready, script="", **settings):
         page = browser.new_page(**settings)
-        page.add_init_script(script)  # runs before those of the page
-        page.set_default_timeout(0)  # no limit: a crowded machine opens pages slowly
+        page.add_init_script(script)  # this script runs before those of the page
+        page.set_default_timeout(
+            0
+        )  # no time limit, since busy machines open pages slowly
         pages.append(page)
         page.on(
             "console", lambda m: problems.append(m.text) if m.type != "log" else None
@@ -148,7 +149,7 @@ def visit(browser):
 
 @pytest.fixture
 def held():
-    """Time stands still on a page unless it is moved, so that no slow machine misses a moment."""
+    """Stop a page's clock, which the test then advances, so that slow machines miss nothing."""
 
     @contextlib.contextmanager
     def holding(page):

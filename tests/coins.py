@@ -1,4 +1,4 @@
-"""Coins that are tossed: a plan whose numbers are known, and quick."""
+"""Coins that are tossed: a fast plan with known results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inweights.experiments import Computation, Paper, Plan
 from inweights.seeds import Streams
 
 PAPER = Paper("mine", "My lab", claims_of="ours")
-#: How often each coin was tossed.
+#: Number of tosses of each coin.
 TOSSED: Counter[str] = Counter()
 
 

@@ -1,4 +1,4 @@
-"""How much work something is, counted: the same on every machine, however busy it is."""
+"""Count work in units that are the same on every machine, however busy it is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 def lines_of(work: Callable[[], object]) -> int:
-    """How many lines of Python run while ``work`` is done."""
+    """Return how many lines of Python are executed while ``work`` runs."""
     count = 0
 
     def seen(_frame: FrameType, event: str, _arg: Any) -> Any:
@@ -32,16 +32,16 @@ def lines_of(work: Callable[[], object]) -> int:
 
 
 class Meter(TorchDispatchMode):
-    """Bytes that are held at once, by PyTorch and NumPy, and numbers that PyTorch writes.
+    """Count bytes that PyTorch and NumPy hold at once, and numbers that PyTorch writes.
 
     Attributes:
-        peak: The most bytes that were held, of what was made since.
-        written: Numbers in all tensors that were made.
+        peak: Largest number of bytes held at once since the start.
+        written: Numbers in all tensors that were created.
     """
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """No: nothing here is compiled, and saying so to Dynamo imports it, and costs each call."""
+        """Return false, since nothing is compiled; telling Dynamo would import it."""
         return False
 
     def __init__(self) -> None:
@@ -87,12 +87,12 @@ class Meter(TorchDispatchMode):
 
 
 def id_of(tensor: Tensor) -> int:
-    """Where the numbers of a tensor are."""
+    """Return the address of a tensor's numbers."""
     return tensor.untyped_storage().data_ptr()
 
 
 def tensors_in(value: object) -> Iterator[Tensor]:
-    """The tensors among what an operator takes or returns, which are in tuples and lists alone."""
+    """Return the tensors in an operator's arguments or results, which may be nested in lists."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, tuple | list):

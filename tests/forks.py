@@ -1,8 +1,8 @@
-"""Work in processes of their own, which are forked, so that torch is imported once.
+"""Run functions in forked processes, so that torch is imported once.
 
-Whoever forks must not have used polars, whose threads do not survive that. A process of
-pytest has; so tests ask a server beside it (:class:`Forks`, the fixture ``forks``),
-which only imports.
+A process that forks must not have used polars, whose threads do not survive forking. The
+process of pytest has used it. Therefore tests use a server (:class:`Forks`, the fixture
+``forks``), which only imports modules.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 def start(work: Callable[[], object]) -> int:
     """Start a function in a forked process and return its process id."""
     _let_threads_fall_asleep()
-    gc.freeze()  # else the child, looking for garbage, copies the memory of both
+    gc.freeze()  # otherwise garbage collection in the child would copy the shared memory
     child = os.fork()
     if child == 0:
         try:
@@ -46,8 +46,8 @@ def start(work: Callable[[], object]) -> int:
 def _let_threads_fall_asleep() -> None:
     """Wait until no other thread of this process runs; Linux only.
 
-    Importing polars starts threads. One that holds a lock while the process is forked
-    leaves it locked in the child for good.
+    Importing polars starts threads. A lock that a thread holds during a fork stays locked
+    in the child.
     """
     own = str(threading.get_native_id())
     while any(
@@ -94,7 +94,7 @@ class Forks:
         )
 
     def start(self, work: str, *words: object) -> Child:
-        """Call ``module:function`` with some words in a process that has this one's environment."""
+        """Call ``module:function`` with strings in a process with this one's environment."""
         file = tempfile.NamedTemporaryFile(prefix="inweights-", delete=False)  # noqa: SIM115
         file.close()
         words = tuple(map(str, words))
@@ -122,7 +122,7 @@ class Child:
         self._code: int | None = None
 
     def kill(self) -> None:
-        """Kill it, unless it has ended; its number is its own until it is waited for."""
+        """Kill the process unless it has ended; its id is not reused before ``wait``."""
         if self.poll() is None:
             os.kill(self.number, signal.SIGKILL)
 
@@ -131,7 +131,7 @@ class Child:
         return self._ended(os.WNOHANG)
 
     def end(self) -> str | None:
-        """Return None while it lives, then how it ended: for ``unless`` of ``wait_until``."""
+        """Return how the process ended, or None while it runs; for ``unless`` of ``wait_until``."""
         code = self.poll()
         return None if code is None else f"exit code {code}\n{self.output}"
 
@@ -151,12 +151,12 @@ class Child:
 
 
 def serve() -> None:
-    """Do what the lines of the standard input ask for."""
-    # As in tests/conftest.py: a kill loses nothing that was written.
+    """Process the requests on the standard input, one per line."""
+    # As in tests/conftest.py: a kill does not lose written data.
     os.fsync = lambda fd: None
     living: set[int] = set()
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what others print is no answer
+    os.dup2(2, 1)  # output of other code is not an answer
     for line in sys.stdin:
         question, *about = json.loads(line)
         answer: int | None
@@ -174,7 +174,9 @@ def serve() -> None:
 
 def _found(work: str) -> tuple[Any, str]:
     module, _, name = work.partition(":")
-    return importlib.import_module(module), name  # here, for all processes that follow
+    return importlib.import_module(
+        module
+    ), name  # imported here for all later processes
 
 
 def _do(

@@ -1,7 +1,7 @@
-"""The contract of models: what every model keeps.
+"""The contract that every model satisfies.
 
-A test class inherits the case and says which config it is about; a test beside those
-classes fails where a model has none.
+A test class inherits the case and states its config; another test fails if a model has no
+test class.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from inweights.worlds import Statements, Vocabulary, World
 
 
 class ModelCase:
-    """What every model keeps. ``candidates`` are offered to its head, which may cover only them."""
+    """The contract of models; ``candidates`` are the tokens for which the head has logits."""
 
     config: ClassVar[Any]
     candidates: ClassVar[list[int]] = [3, 4, 5, 9]
     #: Whether there are attention patterns.
     attends: ClassVar[bool] = False
-    #: Layers whose states decide the logits by themselves; all if empty.
+    #: Layers whose states determine the logits; all layers if empty.
     decisive: ClassVar[tuple[str, ...]] = ()
 
-    #: Where models and tokens are.
+    #: Device of models and tokens.
     device: ClassVar[str] = "cpu"
     vocabulary: ClassVar[int] = 11
     seeds: ClassVar[tuple[int, ...]] = (5, 0, 9)
-    #: Rates of the replicas, by optimizer; low enough that descent is stable, as
-    #: otherwise it makes something of rounding.
+    #: Learning rates of the replicas, by optimizer; low enough that training is stable and
+    #: does not amplify rounding errors.
     rates: ClassVar[dict[str, tuple[float, ...]]] = {
         "sgd": (0.1, 0.3, 1.0),
         "adamw": (1e-3, 3e-3, 1e-2),
     }
-    #: Steps in which replicas are compared with single models.
+    #: Number of steps for which replicas are compared with single models.
     steps: ClassVar[int] = 20
 
     @property
     def world(self) -> World:
-        """Prompts of one to three tokens, and answers that every head covers."""
+        """Return a world with prompts of one to three tokens, whose answers every head covers."""
         facts = {
             "identity": ([[3], [4], [5]], [[3], [4], [5]]),
             "edge": ([[0, 7], [1, 7], [2, 7], [6, 8]], [[3], [4], [5], [9]]),
@@ -104,7 +104,7 @@ class ModelCase:
 
     @torch.no_grad()
     def test_logits_are_a_product_with_the_head_matrix_if_there_is_one(self) -> None:
-        # With all tokens as candidates, as a matrix of other tokens would fit then, too.
+        # With all tokens as candidates, a matrix for other tokens would have the same shape.
         model = self.config.build(vocabulary=self.vocabulary, seeds=self.seeds)
         model = model.to(self.device)
         matrix = model.head_matrix
@@ -212,7 +212,7 @@ class ModelCase:
 
     @torch.no_grad()
     def test_a_state_that_is_replaced_decides_what_follows(self) -> None:
-        """Its own state changes nothing; another prompt's brings that prompt's logits along."""
+        """A model's own state has no effect; another prompt's state gives that prompt's logits."""
         model, tokens, other = (
             self.build(),
             self.tokens(4, 3),
@@ -227,8 +227,8 @@ class ModelCase:
             if layer in self.decisive or not self.decisive:
                 patched = patch(model, tokens, new[layer], layer=layer)
                 assert_same(patched, theirs, of_forward(model))
-            # At the last position nothing before it moves; in one replica no other one
-            # does.
+            # A change at the last position does not affect earlier ones, and a change in one
+            # replica does not affect others.
             last = patch(model, tokens, new[layer][:, :, -1], layer=layer, position=-1)
             assert_same(last[:, :, :-1], mine[:, :, :-1], of_forward(model))
             mixed = own[layer].clone()
@@ -356,16 +356,16 @@ class ModelCase:
             near = of_training(single, len(self.world.facts), self.steps)
             assert losses == pytest.approx(alone.losses["loss"].to_list(), rel=near)
             if kind == "adamw":
-                # It divides by the gradient's size, which blows rounding up where the
-                # gradient is 0 by symmetry (the bias of the keys): there only what is
-                # said can be compared.
+                # The optimizer divides by the gradient's size, which amplifies rounding errors
+                # where the gradient is 0 by symmetry (the bias of the keys), so that only the
+                # outputs can be compared.
                 continue
             for name, parameter in single.named_parameters():
                 assert_same(model.get_parameter(name)[r], parameter[0], near)
 
     @torch.no_grad()
     def test_nothing_is_bound_to_a_device(self) -> None:
-        """On the meta device a tensor that was made on the CPU would not fit the others."""
+        """On the meta device, a tensor that is created on the CPU would cause an error."""
         model = self.build().to("meta")
         k = len(model.candidates)
         for lead in ((), (3,)):

@@ -1,13 +1,13 @@
-"""Do tests notice a wrong recipe? Change one at a random place, run its tests, count who is caught.
+"""Change recipes at random places, and count how many changes their tests detect.
 
-``python -m tests.mutations [--places 40] [--seed 0] [--only WORD]`` prints a line a
-mutant and the share that was killed. A mutant is a copy of the source with one change
+``python -m tests.mutations [--places 40] [--seed 0] [--only WORD]`` prints a line per
+mutant and the share that was detected. A mutant is a copy of the source with one change
 in a recipe:
 
 - ``sign``: a plus becomes a minus, a minus a plus, a negation is dropped, ``>`` becomes
   ``<``;
 - ``label``: a name of a table, a column or a label's value is misspelt;
-- ``swap``: what is subtracted and what it is subtracted from change places;
+- ``swap``: the operands of a subtraction are exchanged;
 - ``drop``: a condition of a score is left out.
 """
 
@@ -38,12 +38,12 @@ COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.GtE: ast.LtE,
     ast.LtE: ast.GtE,
 }
-#: What kind of change, where, and how it is made in the tree.
+#: Kind of a change, its place, and the function that makes it in the syntax tree.
 Place = tuple[str, ast.AST, Callable[[], None]]
 
 
 def places(tree: ast.Module) -> Iterator[Place]:
-    """Every change that can be made in a module."""
+    """Return every change that can be made in a module."""
     for top in tree.body:
         derives = isinstance(top, ast.FunctionDef) and top.name not in (
             "plan",
@@ -103,7 +103,7 @@ def text(node: ast.AST) -> bool:
 
 
 def survives(file: Path, source: str) -> bool:
-    """Whether the tests of a recipe pass with another text in its file."""
+    """Return whether the tests of a recipe pass with a changed source file."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for name in ("src", "tests"):

@@ -1,4 +1,4 @@
-"""Parameters of one test in two tiers: one of a kind in ``make test``, all in ``make test-all``."""
+"""Parameters of a test in two tiers: some in ``make test``, all in ``make test-all``."""
 
 from __future__ import annotations
 

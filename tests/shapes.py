@@ -1,12 +1,12 @@
 """Check arrays against the shapes in the signatures of functions while a test runs.
 
-A signature says ``Float[Tensor, "R S D"]`` (jaxtyping); in the library these names
-stand for anything, so that it loads no jaxtyping. Here an import hook wraps the
-functions of some rooms that say a shape: an axis has one length throughout a call. The
-rest of a signature is mypy's.
+Signatures contain shapes such as ``Float[Tensor, "R S D"]`` (jaxtyping). In the library
+these names are placeholders, so that it does not import jaxtyping. Here an import hook
+wraps the functions of some packages whose signatures contain shapes. It checks that an
+axis has the same length throughout a call; mypy checks the rest of a signature.
 
-A checked call takes some eighty microseconds more, so that only the first few of each
-function in each test are checked: the steps of a training have one shape.
+A checked call takes about eighty microseconds longer. Therefore only the first few calls
+of each function in each test are checked; all steps of a training run have the same shapes.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from inweights.errors import InweightsError
 __all__ = ["ROOMS", "SHAPED", "ShapeError", "checked", "checking", "install"]
 
 ROOMS = ("models", "probes", "theory", "training")
-#: What annotations say a shape on.
+#: Array types that annotations with shapes use.
 KINDS = {
     name: getattr(jaxtyping, name)
     for name in ("Bool", "Float", "Int", "Integer", "Num")
 }
-#: An annotation that says a shape.
+#: Pattern of an annotation with a shape.
 SHAPED = re.compile(r"\b(?:Bool|Float|Int|Num)\[")
-#: How many calls of each function a test checks.
+#: Number of checked calls of each function per test.
 CALLS = 3
 
 _tests = itertools.count(1)
-_now = [0]  # which test is running, counted; 0 is none
+_now = [0]  # number of the running test; 0 if there is none
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -71,13 +71,13 @@ def install() -> None:
 
 
 def checked(function: F) -> F:
-    """Return a function that checks the shapes of its signature; itself where it says none."""
+    """Return a function that checks the shapes in its signature, or itself without shapes."""
     said = {n: a for n, a in function.__annotations__.items() if SHAPED.search(str(a))}
     if not said:
         return function
     signature = inspect.signature(function)
     hints: dict[str, Any] = {}
-    seen = [0, 0]  # in which test, and how many calls
+    seen = [0, 0]  # the test, and the number of calls in it
     torch = sys.modules.get("torch")
     compiling = torch.compiler.is_compiling if torch else lambda: False
 
@@ -91,7 +91,7 @@ def checked(function: F) -> F:
         if not hints:
             own = inspect.unwrap(function).__globals__
             names = {name: _class(thing) for name, thing in own.items()} | KINDS
-            # Of a module that imports torch for type checkers only.
+            # For a module that imports torch only for type checkers.
             if "Tensor" not in names:
                 names["Tensor"] = importlib.import_module("torch").Tensor
             hints.update({name: eval(str(text), names) for name, text in said.items()})
@@ -99,7 +99,7 @@ def checked(function: F) -> F:
             try:
                 given = signature.bind(*args, **kwargs).arguments
             except TypeError:
-                given = {}  # it says better what is missing
+                given = {}  # the function's own error names what is missing
             wrong = [
                 n for n in given if n in hints and not is_bearable(given[n], hints[n])
             ]
@@ -108,7 +108,7 @@ def checked(function: F) -> F:
             except Exception as error:
                 if wrong and not isinstance(error, InweightsError):
                     raise ShapeError(_told(function, wrong[0], given)) from error
-                raise  # what refuses a shape itself may
+                raise  # functions may refuse a shape themselves
             if (
                 "return" in hints
                 and not wrong
@@ -123,7 +123,7 @@ def checked(function: F) -> F:
 
 
 def _class(thing: Any) -> Any:
-    """An array's class in place of ``NDArray``, which is an alias and no class since numpy 2.5."""
+    """Return the class of arrays for ``NDArray``, which is only an alias since numpy 2.5."""
     return np.ndarray if thing is NDArray or get_origin(thing) is NDArray else thing
 
 
@@ -175,7 +175,7 @@ class _Loader(SourceFileLoader):
         super().exec_module(module)
         for name, thing in list(vars(module).items()):
             if getattr(thing, "__module__", None) != module.__name__:
-                continue  # imported
+                continue  # already imported
             if isinstance(thing, type):
                 for key, member in list(vars(thing).items()):
                     if (new := _wrapped(member)) is not member:

@@ -1,9 +1,9 @@
-"""Lines that are pasted into a shell, where ``inweights`` is this library's command.
+"""Run lines in a shell, in which ``inweights`` is this library's command.
 
-The shell reads the line as a user's does: strings, lists and redirections. What it then
-starts in place of ``inweights`` notes the words that have arrived, and each command is
-done in a forked process (``tests/forks.py``) after the shell has ended, so that torch
-is imported once for all.
+The shell parses the line as a user's shell does: strings, lists and redirections. The
+program that it starts in place of ``inweights`` records its arguments. After the shell has
+ended, each command is run in a forked process (``tests/forks.py``), so that torch is
+imported once.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tests.forks import Forks
 
 from inweights.cli import main
 
-#: What commands need, and a forked process has.
+#: Modules that commands need, imported before forking.
 __all__ = ["Shell", "plt", "torch"]
 
-#: Notes where it was started and its words; it needs no more than Python itself.
+#: Program that records its folder and arguments; it needs only Python.
 _NOTES = """\
 #!{python} -SE
 import json, os, sys
@@ -42,8 +42,8 @@ class Shell:
 
     Args:
         forks: The server of processes.
-        folder: Where the lines are pasted. What the shell finds first,
-            ``bin/inweights``, is written there.
+        folder: Working folder of the shell. The program ``bin/inweights``, which the
+            shell finds first, is written there.
         name: The program, ``bash`` or ``sh``.
     """
 
@@ -59,10 +59,10 @@ class Shell:
         command.chmod(0o755)
 
     def run(self, line: str, variables: Mapping[str, str] | None = None) -> str:
-        """Paste a line, do the commands that it gave, and return what they print.
+        """Run a line in the shell, run its commands, and return their output.
 
         Args:
-            line: One or more lines; one that fails ends them.
+            line: One or more lines; a line that fails ends them.
             variables: Added to the environment of the commands.
         """
         self._noted.write_text("")
@@ -85,7 +85,7 @@ class Shell:
 
 
 def command(variables: str, folder: str, *words: str) -> None:
-    """Run a command in this process, which was forked for it."""
+    """Run a command in this forked process."""
     os.environ.update(json.loads(variables))
     os.chdir(folder)
     assert main(list(words)) == 0

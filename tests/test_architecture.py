@@ -1,4 +1,4 @@
-"""The one-way flow, and what must not be loaded or written."""
+"""The direction of imports between packages, and forbidden imports and calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.house.imports import SOURCE, circles, imported
 from tests.house.picture import PICTURE, arrows, drawn
 
-#: From left to right; a room imports only from rooms on its left, or itself.
+#: From left to right; a package imports only from packages on its left, or from itself.
 ORDER = (
     "worlds",
     "models",
@@ -28,10 +28,10 @@ ORDER = (
     "actions",
 )
 FREE = {"errors", "config", "seeds", "support"}
-#: The face of the package and the command line see everything.
+#: The package's public interface and the command line may import everything.
 FACE = {"__init__", "__main__", "cli"}
-#: Sub-packages in the order of their imports, from the lowest; each knows those before
-#: it.
+#: Sub-packages in the order of their imports, from the lowest; each may import those
+#: before it.
 ROOMS = {
     "worlds": ("readers", "knowledge", "families"),
     "theory": (
@@ -65,7 +65,7 @@ def room(path: Path) -> str:
 
 
 def imports(path: Path) -> set[str]:
-    """Names of the packages that a file imports from."""
+    """Return the names of the packages from which a file imports."""
     return {name.split(".")[1] for name in imported(path)}
 
 
@@ -106,7 +106,7 @@ def test_rooms_of_a_package_are_in_order(package: str) -> None:
 
 
 def test_no_modules_need_each_other() -> None:
-    """Not even through an import within a function."""
+    """There are no circular imports, even within functions."""
     assert circles() == []
 
 
@@ -146,8 +146,8 @@ def test_what_is_heavy_is_loaded_late(module: str, absent: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-#: Modules of others draw their start from global generators, which are seeded and put
-#: back there.
+#: Users' modules draw initial values from global generators, which are seeded and restored
+#: in these files.
 LENT = ("models/outside/modules.py",)
 SEEDS = ("np.random.seed", "random.seed", "torch.manual_seed")
 FORBIDDEN = ("torch.load", "torch.save", "eval", "exec")
@@ -162,7 +162,7 @@ def test_no_pickle_and_no_global_seed() -> None:
 
 
 def forbidden(path: Path) -> list[str]:
-    """What a file imports or calls that none may."""
+    """Return the forbidden imports and calls of a file."""
     text = path.read_text(encoding="utf-8")
     if not any(word in text for word in (*PICKLES, *FORBIDDEN, *SEEDS)):
         return []
@@ -181,7 +181,7 @@ def forbidden(path: Path) -> list[str]:
 
 
 def test_every_package_says_what_is_public() -> None:
-    """In a module, names without an underscore are public; it lists only what it passes on."""
+    """Names without an underscore are public; ``__all__`` lists only re-exported names."""
     for path in FILES:
         text = path.read_text(encoding="utf-8")
         if path.name == "__init__.py" and len(ast.parse(text).body) > 1:
@@ -192,7 +192,7 @@ def test_every_package_says_what_is_public() -> None:
     "path", [f for f in FILES if f.name == "__init__.py"], ids=lambda p: p.parent.name
 )
 def test_a_name_that_is_loaded_late_is_no_modules(path: Path) -> None:
-    """Importing such a module, from anywhere, would put it in the place of the function."""
+    """Importing a module of that name would replace the function."""
     package = import_module(".".join(path.relative_to(SOURCE.parent).parts[:-1]))
     if "__getattr__" not in vars(package):
         return

@@ -1,4 +1,4 @@
-"""``inweights atlas``: graphs of one's own, from the command line to the page."""
+"""``inweights atlas``: users' graphs, from the command line to the page."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_a_file_becomes_a_page(runs, capsys, tmp_path: Path) -> None:
     assert table["nodes"][0].to_list() == ["Åsa, B", "C", "D", "E"]
     assert table["links"][0].to_list() == [[0, 1], [1, 2], [2, 3]]
     assert "who knows whom" in (folder / "page.html").read_text(encoding="utf-8")
-    # The edges belong to the run: the same file again is read back, another content is
-    # another run.
+    # The edges identify the run: the same file is read from the store, and other content is
+    # a different run.
     again = json.loads(
         call(capsys, "atlas", str(file), "cycle", "--scale", "smoke", "--json")[1]
     )
@@ -56,7 +56,7 @@ def test_a_file_becomes_a_page(runs, capsys, tmp_path: Path) -> None:
 
 @pytest.fixture
 def star_files(tmp_path: Path) -> tuple[Path, Path]:
-    """Six paths of 14 nodes, four to train and two to ask for."""
+    """Write six paths of 14 nodes, four for training and two held out."""
     lines = [["r", *(f"{arm}-{step}" for step in range(1, 14))] for arm in range(6)]
     text = [f"{line[-1]}={','.join(line)}\n" for line in lines]
     files = tmp_path / "paths.txt", tmp_path / "asked.txt"
@@ -165,7 +165,7 @@ def test_names_of_graphs_are_checked() -> None:
 
 
 def test_lone_nodes_come_back_in_their_places() -> None:
-    """Pictures are made from the tables alone, long after the file is gone."""
+    """Pictures are drawn from the tables alone, even if the file no longer exists."""
     recipe = get_recipe("beyond/real-graphs")
     graph = Graph(shape="edges", links=[["b", "a"], ["a", "c"]], lone=["z", "y"])
     plan = recipe.plan(Settings(graphs=(), own={"odd": graph}))

@@ -1,4 +1,4 @@
-"""The hash of what a function computes: what counts, what does not, and how far it is followed."""
+"""The hash of a function's code: what it includes, ignores, and how far it is followed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _numbers = count()
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """Write a package of two modules, each time under another name, and return one of them."""
+    """Write a package of two modules under a new name, and return one of them."""
     monkeypatch.syspath_prepend(tmp_path)
     made: list[str] = []
 
@@ -108,7 +108,7 @@ def test_what_computes_otherwise_has_another(package, helper: str, mine: str) ->
 
 
 def test_a_constant_that_is_no_plain_data_is_read_where_it_is_assigned(package) -> None:
-    """Such as an expression of polars, whose text may be another in a later version."""
+    """For example a polars expression, whose text may differ in a later version."""
     column = (
         MINE
         + "import polars as pl\nKEEP = pl.col('a') > 1\ndef kept(t):\n    return KEEP\n"
@@ -146,5 +146,7 @@ def test_functions_that_call_each_other_have_an_end(package) -> None:
 
 def test_without_its_source_a_function_has_no_hash() -> None:
     names: dict[str, object] = {}
-    exec("def derive(tables):\n    return tables", names)  # as a console does
+    exec(
+        "def derive(tables):\n    return tables", names
+    )  # as in an interactive console
     assert hash_of_calls(names["derive"], "mine") == ""  # type: ignore[arg-type]

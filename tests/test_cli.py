@@ -1,4 +1,4 @@
-"""The command line as a stranger uses it."""
+"""The command line as new users use it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_run_json_has_what_a_program_needs(runs, capsys) -> None:
     code, out, _ = call(capsys, "show", "demo/two-hop", "--scale", "smoke", "--json")
     assert code == 0
     assert json.loads(out)["cached"]
-    (runs / "%41 b").mkdir()  # read as it stands in a path, and in an address not
+    (runs / "%41 b").mkdir()  # used unchanged in a path, but not in an address
     moved = shutil.move(runs / "demo", runs / "%41 b" / "demo")
     done["page"] = str(Path(done["page"].replace(str(runs / "demo"), str(moved))))
     for place in (
@@ -100,7 +100,7 @@ def test_list_and_board(runs, capsys) -> None:
 
 
 def test_what_the_board_costs(runs, capsys, monkeypatch) -> None:
-    """By the pace of this machine; what has a finished run is not left."""
+    """The cost is estimated with this machine's speed; finished runs cost nothing."""
     monkeypatch.setattr("inweights.recipes.catalogue.minutes.pace", lambda: 30.0)
     words = ("verify", "fig3", "--dry-run")
     found = json.loads(call(capsys, *words, "--json")[1])
@@ -280,8 +280,7 @@ def test_audit_speaks_to_people_and_programs(capsys) -> None:
 
 
 def test_a_dense_graph_prints_no_flood_of_leaks(capsys, tmp_path) -> None:
-    # Everyone is near everyone, so that every chain is stated directly: 20 · 19 · 18 of
-    # them.
+    # All entities are near each other, so all 20 · 19 · 18 chains are stated directly.
     names = [f"p{i}" for i in range(20)]
     rows = [f"{a},near,{b}" for a in names for b in names if a != b]
     (tmp_path / "near.csv").write_text("\n".join(["subject,relation,object", *rows]))
@@ -297,7 +296,7 @@ def test_augment_writes_and_says_where(capsys, tmp_path) -> None:
     out = tmp_path / "data"
     code, text, _ = call(capsys, "augment", "@people", "--out", str(out), "--json")
     assert code == 0
-    # They do not help a pretrained model.
+    # Identities do not help a pretrained model.
     assert "identity" not in json.loads(text)["counts"]
     assert (out / "train.jsonl").exists()
     code, _, err = call(capsys, "augment", "@people", "--out", str(out))

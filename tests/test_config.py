@@ -1,4 +1,4 @@
-"""Configs: strict, and errors that name the key, the type and the nearest name."""
+"""Configs are strict, and errors name the key, the type and the nearest valid name."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_new_path_may_be_set_where_keys_are_paths() -> None:
         assert changed.over == {"model.width": [16, 32]}
         again = apply_overrides(changed, ["over.model.width=[8]", "over.world.n=[4]"])
         assert again.over == {"model.width": [8], "world.n": [4]}
-    nested = ByPath(over={"world": {"n": [4]}})  # as TOML writes over.world.n
+    nested = ByPath(over={"world": {"n": [4]}})  # as in TOML, over.world.n
     assert apply_overrides(nested, ["over.world.n=[5]"]).over == {"world": {"n": [5]}}
 
 
@@ -186,7 +186,7 @@ def test_digest_depends_on_values_only() -> None:
 
 
 def test_digest_stays_the_same_from_one_release_to_the_next() -> None:
-    """Run folders are found by it: name a change here in CHANGELOG.md."""
+    """Run folders are found by the digest, so a change must be mentioned in CHANGELOG.md."""
     assert digest({"b": [1, 2.5, None], "a": {"y": True, "x": "σ"}}) == "3bb597abc0e3"
 
 
@@ -208,7 +208,7 @@ def test_of_many_names_the_nearest_are_shown() -> None:
 def test_streams_are_counters() -> None:
     one = Streams(7)
     first = one.numpy(DATA_ORDER, 0, "order").permutation(20)
-    one.numpy(WORLD).integers(100, size=50)  # drawing elsewhere changes nothing
+    one.numpy(WORLD).integers(100, size=50)  # other draws have no effect
     np.testing.assert_array_equal(
         first, Streams(7).numpy(DATA_ORDER, 0, "order").permutation(20)
     )
@@ -227,7 +227,7 @@ def test_streams_are_counters() -> None:
         Streams(-1)
 
 
-#: As code that no type checker has seen.
+#: As in code without type checks.
 two_hop, gpt, inner, outer, ring = (
     cast("Any", kind) for kind in (TwoHop, GPTConfig, Inner, Outer, Ring)
 )
@@ -266,7 +266,7 @@ def test_numbers_of_numpy_and_lists_become_plain() -> None:
     assert listed == Outer(names=("b",), steps=(Inner(),))
     assert len({listed, Outer(names=("b",), steps=(Inner(),))}) == 1
     assert Inner(rate=1).rate == 1
-    # As it was written: the names of runs depend on it.
+    # In the stored form, on which the names of runs depend.
     assert type(Inner(rate=1).rate) is int
 
 
@@ -279,7 +279,7 @@ def test_a_later_option_leaves_the_identity_of_earlier_runs_alone() -> None:
     pooled = Curriculum(phases=(Phase(steps=3, pooled=True),))
     assert identity(pooled)["phases"][0]["pooled"] is True
     assert digest(identity(pooled)) != digest(named)
-    # Without later options it is what the config says, tags included.
+    # Without later options it is the content of the config, including tags.
     assert identity(Analogy(n=4)) == to_plain(Analogy(n=4))
 
 

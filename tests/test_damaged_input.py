@@ -1,4 +1,4 @@
-"""Files, names and plugins that are not what they should be: one line, no traceback."""
+"""Invalid files, names and plugins cause an error of one line without a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages that only parts of the library need: without them one line says what to install."""
+"""Without an optional package, an error of one line says what to install."""
 
 from __future__ import annotations
 

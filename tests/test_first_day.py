@@ -1,4 +1,4 @@
-"""The first day: files to start from, one question, objects that show themselves, the commands."""
+"""First steps of users: sample files, a first question, representations, commands."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_ask_gives_the_fact_that_was_learnt(trained) -> None:
     whole = iw.ask(model, world, ["a1", "r1"], best=10**6)
     sums = whole.group_by("replica").agg(pl.col("probability").sum())["probability"]
     assert sums.to_list() == pytest.approx([1, 1], rel=1e-5)
-    # No statement asks that.
+    # No statement has this prompt.
     assert iw.ask(model, world, "b1 a1")["right"].is_null().all()
 
 
@@ -257,7 +257,7 @@ def test_papers_are_cited_with_author_and_year() -> None:
 
 
 def test_an_unknown_scale_is_an_error(tmp_path) -> None:
-    """Not a board without verdicts, nor a run that does not exist."""
+    """It does not give an empty board or a run that does not exist."""
     for look in (actions.verdicts, partial(actions.find, "identity-bridge/fig4")):
         with pytest.raises(ConfigError, match=r"unknown scale 'cpus'.*'cpu'"):
             look(scale="cpus", runs=tmp_path)
@@ -303,13 +303,13 @@ def test_the_examples_run_one_after_another(
     actions.examples(".")
     iw.save_model(model, "model.safetensors")
     first = ["augment", "plan", "run", "sweep"]
-    minutes = ["demo", "finetune", "evaluate", "gguf"]  # which have tests of their own
+    minutes = ["demo", "finetune", "evaluate", "gguf"]  # these have separate tests
     order = first + [name for name in EXAMPLES if name not in (*first, *minutes)]
     assert world.settings["n"] == 4
     for name in order:
         for line in EXAMPLES[name]:
             words = shlex.split(line)[1:]
-            if "two-hop" in words and name == "ask":  # as the model that was saved
+            if "two-hop" in words and name == "ask":  # like the model that was saved
                 words += ["--set", "n=4"]
             if "--help" not in words:
                 assert main(words) == 0, (line, capsys.readouterr().err)

@@ -1,4 +1,4 @@
-"""The library's own numbers move with a raised version only (``tests/house/golden.py``)."""
+"""The library's numbers change only with a new version (``tests/house/golden.py``)."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def test_numbers_are_the_stored_ones(name: str) -> None:
 
 
 def test_a_zero_is_a_count_or_has_a_size() -> None:
-    """Nothing left of a difference is luck: another processor leaves a rounding of its terms."""
+    """An exact zero of a difference may be a rounding error on other processors."""
     counted = {"accuracy", "exact", "worst", "nearest", "ridge"}
-    # What carries: shares of statements.
+    # Shares of statements.
     counted |= {
         "bridge",
         "relation",
         "answer",
         "clean",
     }
-    # By an edit: the same.
+    # The same by an edit.
     counted |= {
         "holds",
         "restored",
@@ -113,7 +113,7 @@ def test_a_raised_version_is_another_key(monkeypatch: pytest.MonkeyPatch) -> Non
             patch.setitem(RAISED, name, 2)
             now = keys()
             changed = [i for i in range(5) if now[i] != before[i]]
-            # Its own key, and the folder of a recipe that uses it.
+            # The key of the config, and the folder of a recipe that uses it.
             assert changed == [place, 4], name
     assert keys() == before
     monkeypatch.setitem(RAISED, "accuracy", 3)
@@ -123,7 +123,7 @@ def test_a_raised_version_is_another_key(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_writing_keeps_what_has_no_raised_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A number that moved is told and stays; a raised version and a new item are written."""
+    """A changed number is reported and not written; new versions and items are written."""
     few = {n: ITEMS[n] for n in ("world two-hop", "model gpt", "probe accuracy")}
     monkeypatch.setattr(golden, "items", lambda: few)
     monkeypatch.setattr(golden, "FILE", tmp_path / "golden.toml")

@@ -1,4 +1,4 @@
-"""What would take all memory or never end is refused first, with the estimate and the limit."""
+"""Computations that need too much memory are refused, with the estimate and the limit."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_world_that_does_not_fit(config) -> None:
 
 
 def commands_and_places() -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield each command with each kind of place; those that name no file once."""
+    """Yield each command with each kind of path; commands without a file once."""
     for words in COMMANDS:
         names_a_file = any("PLACE" in word for word in words)
         for place in ("/dev/zero", "pipe", "folder") if names_a_file else ("pipe",):
@@ -117,7 +117,7 @@ def test_commands(capsys, words, place) -> None:
 
 @pytest.mark.parametrize("place", ["/proc/self/status", "/proc/kmsg"])
 def test_what_has_no_size_may_have_no_end(capsys, place) -> None:
-    """A kernel's file: the second one keeps who reads it waiting for the next message."""
+    """Files of the kernel may have no end; the second one blocks its readers."""
     if not os.access(place, os.R_OK):
         pytest.skip("there is none, or it is root's")
     assert "a system file without a size" in refused(capsys, "audit", place)
@@ -138,7 +138,7 @@ def test_the_limit_can_be_given(capsys, monkeypatch) -> None:
 
 
 def test_an_estimate_is_near_what_is_taken() -> None:
-    """Bytes of names and arrays; what is taken while it is made is about as much again."""
+    """The estimate covers names and arrays; creating them takes about as much again."""
     import tracemalloc
 
     tracemalloc.start()
@@ -219,7 +219,7 @@ def test_a_hub_that_all_facts_pass_through(capsys) -> None:
         )
         == 0
     )
-    # Of 4,000,000.
+    # Of 4,000,000 rows.
     assert json.loads(capsys.readouterr().out)["queries"] == {"composition": 20_000}
 
 

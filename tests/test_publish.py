@@ -1,4 +1,4 @@
-"""Files and folders are whole or not there, at whatever step writing them ends."""
+"""Files and folders are complete or absent, at whatever step writing is interrupted."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pytest
 
 from inweights.support.publish import publish_file, publish_folder
 
-#: What writing to a disk does; each may be the last thing that happens.
+#: Operations of writing to a disk; each may be the last one.
 STEPS = ("fsync", "replace", "link", "unlink", "rmdir", "rename")
 
 
 class Stop:
-    """Lets the n-th step raise, or kill the process."""
+    """Make the n-th operation raise an error or kill the process."""
 
     def __init__(self, monkeypatch, n: int, *, kill: bool = False) -> None:
         self.done, self.n, self.kill = 0, n, kill
@@ -37,7 +37,7 @@ class Stop:
 
 
 def content(place: Path) -> object:
-    """What a name holds; ``None`` where it is not there."""
+    """Return the content of a path; ``None`` if it does not exist."""
     if place.is_dir():
         return {file.name: file.read_bytes() for file in place.iterdir()}
     return place.read_bytes() if place.exists() else None
@@ -102,7 +102,7 @@ def test_a_kill_at_a_step(tmp_path, way) -> None:
         root = tmp_path / str(n)
         begin(root, old)
         child = os.fork()
-        if not child:  # does nothing but this, and leaves without clearing up
+        if not child:  # does only this, and exits without cleaning up
             Stop(pytest.MonkeyPatch(), n, kill=True)
             write(root)
             os._exit(0)

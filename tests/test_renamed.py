@@ -1,4 +1,4 @@
-"""Former names still work, and say what they are called now."""
+"""Former names still work, with a warning that states the new name."""
 
 from importlib import import_module
 

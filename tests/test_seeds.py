@@ -1,4 +1,4 @@
-"""Random streams: named counters that depend on nothing but their name."""
+"""Random streams: named counters that depend only on their name and the root seed."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ def test_seeds_fit_every_generator(root: int) -> None:
 
 
 def test_seeds_stay_the_same_from_one_release_to_the_next() -> None:
-    """A change here changes every stored number: name it in CHANGELOG.md."""
+    """A change here changes all stored numbers and must be mentioned in CHANGELOG.md."""
     assert Streams(0).seed(WORLD) == 8335175942546782012
     assert Streams(7).seed(DATA_ORDER, 1, "order", 0, 2) == 752274878452958105
 
 
 def test_seeds_do_not_depend_on_the_process() -> None:
-    """Python's own hash of a text differs from one process to the next; ours must not."""
+    """Python's hash of a string differs between processes; ours must not."""
     script = "from inweights.seeds import Streams; print(Streams(0).seed('world'))"
     said = {
         subprocess.run(

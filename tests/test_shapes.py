@@ -1,4 +1,4 @@
-"""Signatures say the shapes of arrays, and tests hold functions to what they say."""
+"""Signatures state the shapes of arrays, and tests check them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "inweights"
 FILES = sorted(path for room in ROOMS for path in (SOURCE / room).glob("*.py"))
 ARRAYS = re.compile(r"\b(?:Tensor|NDArray|ndarray|Array|Floats|Reals|Bools|Ids)\b")
 WITH_SHAPES = re.compile(SHAPED.pattern + r"[^'\"]*['\"][^'\"]*['\"]\]")
-#: They take arrays of any shape.
+#: Functions that take arrays of any shape.
 OF_ANY_SHAPE = {"fingerprint", "State"}
 
 
@@ -44,7 +44,7 @@ def test_a_letter_has_one_length_throughout_a_call() -> None:
     labels = torch.zeros(2, 3, dtype=torch.long)
     assert cross_entropy(torch.zeros(2, 3, 4), labels, torch.ones(3)).shape == (2,)
     with pytest.raises(ShapeError, match=r"weights: Float\[Tensor, '\*_ n'\]"):
-        # Torch would spread it.
+        # Torch would broadcast it.
         cross_entropy(torch.zeros(2, 3, 4), labels, torch.ones(1))
 
 
@@ -67,7 +67,7 @@ def test_what_a_function_refuses_itself_it_may() -> None:
 
 
 def said_in(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """What public functions and classes take, hold and return, each with their name."""
+    """Return the annotations of public functions and classes, by name."""
     for node in ast.iter_child_nodes(tree):
         name = getattr(node, "name", "")
         if name.startswith("_") and not name.startswith("__"):

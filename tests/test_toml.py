@@ -1,4 +1,4 @@
-"""What is too large or too deep for settings is refused before it is parsed."""
+"""TOML that is too large or too deeply nested is refused before it is parsed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ REFUSED = {
 
 @pytest.fixture
 def unparsed(monkeypatch) -> None:
-    """Nothing of what is refused is parsed; the library reads files of its own."""
+    """Check that refused text is not parsed; the library's own files are."""
     loads = tomllib.loads
     refused = {text for text, _ in REFUSED.values()} | {f"{DOTTED} = 1"}
 
@@ -93,12 +93,12 @@ class Settings(Config):
 def test_a_change_of_a_setting(unparsed) -> None:
     with pytest.raises(ConfigError, match="expected `object`"):
         apply_overrides(Settings(), [f"numbers={{{DOTTED} = 1}}"])
-    # Is a text.
+    # This is a string.
     assert apply_overrides(Settings(), [f"name={'.' * 99}"]).name == "." * 99
 
 
 def test_each_character_is_looked_at_once(monkeypatch) -> None:
-    """Work is counted: the tokens join to the text, whatever quotes are left open."""
+    """The tokens concatenate to the text, whatever quotes are unclosed."""
     for text in (
         '"""' * 999,
         '"""' + '\\"""' * 999,

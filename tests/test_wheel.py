@@ -1,4 +1,4 @@
-"""What is built is what works: the wheel, where nothing else is, has its code, pages and data."""
+"""The wheel, installed alone, contains all code, pages and data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel, and an environment with what it says that it needs."""
+    """Return a folder with the installed wheel and an environment with its requirements."""
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     subprocess.run(
@@ -31,7 +31,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [wheel] = folder.glob("inweights-*.whl")
     venv.create(folder / "empty", with_pip=False)
     python = folder / "empty" / "bin" / "python"
-    # Modules are compiled when they are imported, which few of them are.
+    # Modules are compiled when they are imported, and few of them are.
     into = ["--python", str(python), "install", "--no-deps", "--no-compile", str(wheel)]
     subprocess.run([*pip, *into], check=True)
     link_needed(packages_of(folder / "empty"), ())
@@ -39,7 +39,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def with_extra(folder: Path, extra: str) -> Path:
-    """Make an environment with an extra beside the installed wheel; return its Python."""
+    """Make an environment with the wheel and an extra, and return its Python."""
     venv.create(folder / extra, with_pip=False)
     packages = packages_of(folder / extra)
     for item in packages_of(folder / "empty").iterdir():
@@ -55,7 +55,7 @@ def packages_of(environment: Path) -> Path:
 
 
 def link_needed(packages: Path, extras: Collection[str]) -> None:
-    """Link into a folder of packages what the wheel says that it needs, with extras."""
+    """Link the wheel's requirements, including extras, into a folder of packages."""
     for package in needed("inweights", extras):
         for file in metadata.files(package) or ():
             link = packages / file.parts[0]
@@ -68,7 +68,7 @@ def link_needed(packages: Path, extras: Collection[str]) -> None:
 def needed(
     name: str, extras: Collection[str] = (), known: frozenset[str] = frozenset()
 ) -> frozenset[str]:
-    """Names of all distributions that one needs, with some of its extras."""
+    """Return the names of all requirements of a distribution with some of its extras."""
     for line in metadata.requires(name) or ():
         need = Requirement(line)
         wanted = need.marker is None or any(
@@ -104,8 +104,8 @@ def test_wheel_has_no_tests_and_all_assets(installed: Path) -> None:
     assert {name for name in kept if "__pycache__" not in name} <= set(names)
 
 
-#: Runs programs one after another, each in its own folder, so that what they import is
-#: imported once.
+#: Program that runs other programs one after another, each in its own folder, so that
+#: their imports happen once.
 IN_TURN = """
 import os, runpy, sys
 for program in sys.argv[1:]:
@@ -124,7 +124,7 @@ for program in sys.argv[1:]:
 def test_pages_run_where_nothing_else_is(
     installed: Path, pages: tuple[str, ...], extra: str, tmp_path: Path
 ) -> None:
-    """What a page prints, as one program of somebody who has installed the wheel."""
+    """Pages print the expected output if only the wheel is installed."""
     python = installed / "empty" / "bin" / "python"
     if extra:
         python = with_extra(installed, extra)
@@ -151,12 +151,12 @@ def test_pages_run_where_nothing_else_is(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    # The exercises run with their solutions, each of which is checked there.
+    # Exercises are run with their solutions, which are checked there.
     assert done.stdout.count("Right.\n") == checks
     assert "Not yet" not in done.stdout
 
 
-#: Does commands one after another, each in words that are separated by spaces.
+#: Program that runs commands one after another, with arguments separated by spaces.
 COMMANDS = """
 import sys
 from inweights.cli import main
@@ -166,7 +166,7 @@ for line in sys.argv[1:]:
 
 
 def test_commands_work_where_nothing_else_is(installed: Path) -> None:
-    """The first one as users start it, the others in one process."""
+    """The first command is started as users do, the others in one process."""
     done = run(installed, "inweights", "list")
     assert done.returncode == 0, done.stderr
     lines = ("predict @people", "explore bridge", "world two-hop")

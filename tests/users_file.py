@@ -1,7 +1,7 @@
-"""A user's own file, which ``make check`` checks with all others: are our types seen there?
+"""A user's file, which ``make check`` type-checks to test that types are exported.
 
-Nothing here runs. ``assert_type`` fails where a type is lost, and an ignored error that
-mypy does not find is an error of its own (``warn_unused_ignores``).
+Nothing here is executed. ``assert_type`` fails if a type is lost, and an ignored error that
+mypy does not find is itself an error (``warn_unused_ignores``).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def wait_until(
     """
     while True:
         lost = unless() if unless else None
-        # Called after ``unless``: the condition may have come true just before the end.
+        # Called after ``unless``, since the condition may have become true just before the end.
         found = condition()
         if found:
             return found

@@ -1,7 +1,7 @@
-"""The contract of worlds: what every world keeps.
+"""The contract that every world satisfies.
 
-A test class inherits the case and says which configs it is about; a test beside those
-classes fails where a world has none.
+A test class inherits the case and states its configs; another test fails if a world has no
+test class.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from inweights.worlds import FACT_ROLES, QUERY_ROLES, Statements, load_world, sa
 
 
 def prompts_of(part: Statements) -> list[tuple[int, ...]]:
-    """Prompt of every statement."""
+    """Return the prompt of every statement."""
     return [tuple(part.prompt(i).tolist()) for i in range(len(part))]
 
 
 class WorldCase:
-    """What every world keeps, for each of its ``configs`` (see ``conftest.py``)."""
+    """The contract of worlds, tested for each of ``configs`` (see ``conftest.py``)."""
 
     configs: ClassVar[Sequence[Any]]
-    #: Whether the worlds have queries; a world of facts alone keeps the rest.
+    #: Whether the worlds have queries; the rest of the contract applies without them.
     asked: ClassVar[bool] = True
 
     def test_same_seed_same_world(self, config: Any) -> None:
@@ -37,7 +37,7 @@ class WorldCase:
         assert one.vocabulary == other.vocabulary
 
     def test_seeds_change_statements_and_nothing_else(self, config: Any) -> None:
-        """Replicas with a world each need as many tokens and statements of each role."""
+        """The numbers of tokens and of statements per role do not depend on the seed."""
         one, other = config.build(seed=3), config.build(seed=4)
         assert one.vocabulary == other.vocabulary
         for part in ("facts", "queries"):

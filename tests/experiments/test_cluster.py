@@ -124,8 +124,8 @@ def test_two_nodes_one_process_killed_one_node_gone_and_driver_killed(
         wait_until(lambda: not at_work(cluster.head_node))
         done = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
         dead = {lease.owner for lease in store.leases.live().values()}
-        # A slow machine may do a task twice (its lease ran out), so there are tickets
-        # to spare.
+        # On a slow machine a lease may expire and its task may run twice, so there are
+        # spare tickets.
         for ticket in range(20 * KINDS):
             (tickets / f"{ticket}").touch()
         mine = collect(

@@ -1,4 +1,4 @@
-"""A ledger of one's own for the tests of what is stated and judged."""
+"""Fixtures with a separate ledger for tests of stated and judged claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A repository of its own with a ledger, and two coins as the library's only recipe."""
+"""A separate repository with a ledger, in which two coins are the only recipe."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""Record the claims of all recipes, one a line, before the runs that judge them.
+"""Record the claims of all recipes, one per line, before the runs that judge them.
 
-``python -m tests.recipes.stated`` writes ``stated.tsv`` anew. A change of a claim shows
-in its diff, beside the change of the code; a claim that changed after its judged run is
-another claim.
+``python -m tests.recipes.stated`` rewrites ``stated.tsv``. A change of a claim is visible
+in its diff, next to the change of the code. A claim that changed after its judged run is a
+different claim.
 
-It writes ``planned.tsv``, too: what each recipe runs, as a hash of its smoke plan. A
-result is found by recipe, version and settings, so that a plan that changes takes a new
-version.
+It also writes ``planned.tsv``, with a hash of each recipe's plan at scale smoke. A result
+is found by recipe, version and settings, so a changed plan needs a new version.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small tables to derive others from, and what of these is compared."""
+"""Small tables from which others are derived, and functions for comparing them."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ ROLES = ("category", "similarity", "attribution")
 
 
 def crossed(labels: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
-    """Every row of labels with every other row."""
+    """Return the cross product of the rows of labels."""
     return labels.join(others, how="cross")
 
 
 def told(
     labels: str, values: tuple[Any, ...], facts: Sequence[float], right: float
 ) -> pl.DataFrame:
-    """Accuracies of one trial: of its facts by role, of its conclusion, and of what is no claim."""
+    """Return accuracies of one trial: facts by role, the conclusion, and an unrelated role."""
     return crossed(
         table(labels, values),
         table(

@@ -1,4 +1,4 @@
-"""The board: of ledger and scores alone; withdrawn claims, sizes, and all claims together."""
+"""The board from ledger and scores alone; withdrawn claims, effect sizes, all claims."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from inweights.experiments.claims.verdict import decide
 
 
 def test_the_size_of_an_effect_is_a_verdict_of_its_own(home) -> None:
-    """Beside a printed number: on the board, in the ledger, and counted."""
+    """Next to a printed number, on the board, in the ledger, and in the counts."""
     claims = [
         state("clear", CLEAR.text, CLEAR_SCORE, published=printed, source="someone")
         for printed in ("0.95", "0.2")
@@ -37,7 +37,7 @@ def test_the_size_of_an_effect_is_a_verdict_of_its_own(home) -> None:
     for claim in claims:
         home.recipe = replace(RECIPE, claims=(claim, NEVER, EDGE))
         home.state()
-        home.run()  # another printed number is another claim
+        home.run()  # a different printed number is a different claim
         actions.record()
         line = (
             read_ledger(Path("results/ledger.jsonl")).entry(claim.id, "cpu").judged_anew
@@ -49,7 +49,7 @@ def test_the_size_of_an_effect_is_a_verdict_of_its_own(home) -> None:
 
 
 def test_a_verdict_on_an_edge_stands_until_there_are_more_seeds(tmp_path) -> None:
-    """Verdicts were compared to the last bit, and shares stored in single precision."""
+    """Earlier, scores were compared without tolerance, and shares had single precision."""
     path = tmp_path / LEDGER
     claim = state(
         "edge", "The coin falls on its head.", share("tosses", "heads") >= 0.9
@@ -88,7 +88,7 @@ def test_a_verdict_on_an_edge_stands_until_there_are_more_seeds(tmp_path) -> Non
 
 
 def test_an_older_verdict_on_a_substitute_is_the_same_by_another_name(tmp_path) -> None:
-    """The word is new, and the verdict is not: no line is added, no earlier verdict is shown."""
+    """Only the name is new, so no line is added and no earlier verdict is shown."""
     path = tmp_path / LEDGER
     heads = share("tosses", "heads") >= 0.9
     claim = state("far", "The coin falls on its head.", heads, protocol="substitute")
@@ -151,7 +151,7 @@ def test_a_withdrawn_claim_stays_on_the_board(home, capsys) -> None:
     ] * 3
     home.recipe = replace(RECIPE, claims=(CLEAR, NEVER))
     assert not actions.state()
-    home.recipe = RECIPE  # and whoever states it again has a second version
+    home.recipe = RECIPE  # a claim that is stated again gets a second version
     assert cli.main(["claims", "state"]) == 0
     assert "version 2, 8 seeds from block 2" in capsys.readouterr().out
 
@@ -212,7 +212,7 @@ VALUES = {
 
 @pytest.mark.parametrize("rule", VALUES)
 def test_the_smallest_error_of_a_verdict(rule) -> None:
-    """With a little more the verdict is the same, and with a little less there is none."""
+    """With a slightly larger error the verdict is the same, with a smaller one there is none."""
     claim = state("a", "It works.", share("t", "x") >= 0.5, rule=rule)
     for values, verdict in zip(
         VALUES[rule], ("reproduced", "not reproduced"), strict=True

@@ -1,4 +1,4 @@
-"""Predictions against outcomes: by counting pairs, by scikit-learn, and by hand."""
+"""Predictions compared with outcomes: by counting pairs, by scikit-learn, and by hand."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ scored = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_
 def test_area_is_the_chance_that_a_hit_outranks_a_miss(
     one: list[tuple[int, bool]], other: list[tuple[int, bool]]
 ) -> None:
-    """Counted pair by pair, with ties; a group's area is not moved by another group's scores."""
-    from sklearn import metrics  # a second to import
+    """Counted for all pairs, with ties; a group's area does not depend on other groups."""
+    from sklearn import metrics  # its import takes a second
 
     rows = [("u", "x", s, float(h)) for s, h in one] + [
         ("v", "x", s, float(h)) for s, h in other
@@ -49,7 +49,7 @@ def test_half_a_hit_is_none_and_places_count_the_last_column() -> None:
         }
     )
     found = roc_auc(table, "score", "hit", ["seed", "world"])
-    # All of the grid's came true, so that it has no area; it keeps its place.
+    # All outcomes of the grid are positive, so it has no area but keeps its row.
     assert found.select("seed", "world", "auc", "place").rows() == [
         (0, "ring", 1.0, 1),
         (1, "ring", 0.0, 1),
@@ -77,7 +77,7 @@ def test_agreement_leaves_ties_out() -> None:
 
 
 def test_reliability_by_bins_of_the_margin() -> None:
-    """Two bins of two groups; a bin stands at the mean margin of all groups in it."""
+    """Two bins of two groups; the position of a bin is the mean margin of its groups."""
     table = pl.DataFrame(
         {
             "at": ["u", "u", "u", "v", "v"],

@@ -1,4 +1,4 @@
-"""Every measure of a recipe declares its controls, or why none makes sense, for its page."""
+"""Every measure of a recipe declares its controls, or why none makes sense."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from inweights.experiments import Measure
 from inweights.experiments.grammar.shown import shown_by
 from inweights.recipes import get_recipe, recipe_names
 
-#: Compares a model's gradient with the formula of a proof: it holds of every model.
+#: This measure compares a gradient with a formula that holds for every model.
 CHECKS = {"off_descent"}
-#: Counts parameters and operations: nothing that chance could give.
+#: This measure counts parameters and operations, which do not depend on chance.
 COUNTS = {"cost"}
-#: Their recipes draw the prediction from the data or the settings alone beside them.
+#: The recipes of these measures also show a prediction from data or settings alone.
 PREDICTED = {"label_cosines", "token_share"}
 
 
 def probe_of(measure: Measure) -> Callable[..., Any]:
-    """The probe that looks, within what changes the world or the model for it."""
+    """Return the inner probe of a probe that changes the world or the model."""
     probe = measure.options.get("inner", measure.probe)
     while isinstance(probe, partial):
         probe = probe.func

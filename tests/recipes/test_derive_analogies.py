@@ -1,4 +1,4 @@
-"""What the tables of Feature Resemblance derive, measured, published and foretold, by hand."""
+"""Derived tables of Feature Resemblance: measured, published and predicted values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from inweights.recipes.feature_resemblance.trainings import (
 
 
 def measured(label: str, value: Any) -> dict[str, pl.DataFrame]:
-    """A one-layer transformer and a GPT, of which the first one's similarity was foretold."""
+    """Return tables of a one-layer transformer, with a predicted similarity, and of a GPT."""
     by, one, gpt = f"model {label} seed", ("one-layer", value, 0), ("GPT", value, 0)
     return {
         "accuracy": table(

@@ -62,7 +62,7 @@ def test_where_the_bridge_holds() -> None:
     tells = dict(found["alignment_tells"].select("world", "correlation").rows())
     assert set(tells) == {"C = 1", "C = 2"}
     assert tells["C = 1"] == pytest.approx(1.0)
-    # Half-way at .25 (step 20) and .5 (step 40); at .3 (step 40) and .5 (step 20).
+    # Half of the peak at .25 (step 20) and .5 (step 40); at .3 (step 40) and .5 (step 20).
     assert values(found["leads"], "axis world answered aligned lead") == [
         ("head", "C = 2", 20.0, 40.0, -20.0),
         ("rate", "C = 1", 40.0, 20.0, 20.0),
@@ -70,7 +70,7 @@ def test_where_the_bridge_holds() -> None:
 
 
 def test_when_to_decay() -> None:
-    """A gain is over never, at the same head, width and seed, where both know their facts."""
+    """A gain is relative to ``never``, for the same head, width and seed."""
     spared, everything = when_to_decay.DECAYED.values()
     runs = (
         ("tied", 64, spared, "throughout", 7, 0.9, 1.0),
@@ -137,7 +137,7 @@ def test_predicted_composition() -> None:
         (*half, "q", "x", "GPT", 0.2),
         (*harder, "p", "x", "GPT", 0.0),
         (*harder, "q", "x", "GPT", 2.0),
-        (*harder, "q", "y", "GPT", 2.0),  # nothing is predicted of it
+        (*harder, "q", "y", "GPT", 2.0),  # there is no prediction for it
     )
     accuracy = crossed(
         table("world identity seed model", (*first, "GPT"), (*harder, "GPT")),
@@ -168,7 +168,7 @@ def test_predicted_composition() -> None:
     assert values(training, "world hit expected error") == [
         ("shared answers", 0.5, 0.5, 0.0)
     ]
-    # Of C = 1 alone; what ties is not decided.
+    # Only C = 1 is used; ties are not decided.
     assert values(found["complexity_one"], "identity identities agrees") == [
         (1.0, "all or none", 1.0),
         (0.5, "some", 0.0),
@@ -187,7 +187,7 @@ def test_predicted_composition() -> None:
         ("soft program", "permuted, C = 1", 0.0),
         ("soft program", "shared answers", 0.0),
     ]
-    # The trivial one has half of a pair, where all bridges have an identity, or have it
+    # The trivial predictor has half of a pair if all bridges have an identity, or predicts
     # wrongly.
     above = found["above"].filter(pl.col("world") == "shared answers")
     assert values(above, "pair gain spared") == [
@@ -230,7 +230,7 @@ def test_partial_identity() -> None:
             "accuracy": told("model fraction seed", trial, (0.9, 0.6, 0.8), 0.1),
         }
     )
-    # Means: .4 is learnt, .525 foreseen; half are answered where three quarters have an
+    # Means: .4 is measured and .525 predicted; half are answered if three quarters have an
     # identity.
     assert values(found["worlds"], "cosine from_facts hit agrees off gap") == [
         (0.4, 0.525, 0.5, 0.5, 0.125, 0.25)
@@ -247,7 +247,7 @@ def test_partial_identity() -> None:
 
 
 def test_where_the_bridge_is() -> None:
-    """Largest shares are over places; influence is that without a bridge over that with one."""
+    """Shares are maxima over places; influence is the ratio without and with a bridge."""
     head, seed = "tied", 7
     columns = "head control seed place depth position bridge relation answer"
     places = (

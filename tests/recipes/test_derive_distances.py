@@ -1,4 +1,4 @@
-"""What recipes derive of cosines beside distances on the tiny graphs, each table by hand."""
+"""Derived tables of cosines and distances on the tiny graphs, computed by hand."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_claims_are_judged_under_one_condition_and_the_ends_of_all_are_kept() ->
 
 
 def test_equally_close_pairs_share_a_rank() -> None:
-    """Both far pairs are equally close but for a rounding; a decimal place would part them."""
+    """Both far pairs are equally close up to rounding errors."""
     pairs = ((1, 0.9), (2, 0.0500005), (3, 0.0500004), (2, 0.05000045), (3, -0.4))
     found = derived.far_correlation(
         table("hops cosine", *pairs, graph="grid", seed=3), ["graph"]
@@ -53,7 +53,7 @@ def test_equally_close_pairs_share_a_rank() -> None:
 
 
 def test_fig5_ends_and_best_steps() -> None:
-    """TinyGPT is best on the way, at step 10 of 20; the list at its start, of 5 steps."""
+    """TinyGPT is best at step 10 of 20; the list, of 5 steps, is best at its start."""
     course = table(
         "architecture step spearman recall",
         (GPT, 0, -0.1, 0.0),
@@ -82,7 +82,7 @@ def test_fig5_ends_and_best_steps() -> None:
     )
     assert close(rows(made["lost"], "architecture loss"), (GPT, 0.3), (FROZEN, 0.6))
     assert [step for (step,) in rows(made["course"], "step")] == [10, 20, 5]
-    # Beyond neighbours hops rank 1.5, 1.5, 3 and cosines 3, 2, 1.
+    # Without neighbours, the ranks of hops are 1.5, 1.5, 3 and those of cosines 3, 2, 1.
     far = -np.sqrt(3) / 2
     assert close(rows(made["far"], "far size drop"), (far, -far, 0.5))
     assert close(rows(made["by_hops"], "hops cosine"), (1, 0.7), (2, 0.3), (3, -0.2))
@@ -94,7 +94,7 @@ CORRELATION = table(
     ("irregular", "Node2Vec", "forward", 0, -0.8, 0.02, -0.3),
     ("grid", "TinyGPT", "backward", 0, 0.5, 0.03, -0.1),
 )
-# The grid has one top space, the irregular graph two.
+# The grid has one top eigenspace, the irregular graph two.
 ENERGY = table(
     "graph architecture edges seed space energy null_mean null_high",
     ("grid", "Node2Vec", "both", 0, 0, 0.6, 0.1, 0.15),
@@ -105,7 +105,7 @@ ENERGY = table(
     ("grid", "TinyGPT", "backward", 0, 0, 0.1, 0.3, 0.35),
     ("grid", "TinyGPT", "backward", 0, 1, 0.9, 0.7, 0.75),
 )
-#: Hops 1 to 4 with cosines that rank 3, 4, 2, 1: ρ = 1 - 6 · 18 / 60 = -.8; beyond one
+#: Hops 1 to 4 with cosines of ranks 3, 4, 2, 1: ρ = 1 - 6 · 18 / 60 = -.8; without one
 #: hop -1.
 FALLING = ((1, 0.25), (2, 0.3), (3, 0.2), (4, 0.1))
 
@@ -113,7 +113,7 @@ FALLING = ((1, 0.25), (2, 0.3), (3, 0.2), (4, 0.1))
 def cosines(
     *seen: tuple[int, float], graph: str = "cycle", seed: int = 0, **more: str
 ) -> pl.DataFrame:
-    """Cosines by hops, and what is not to count: a node with itself, a pair that no path joins."""
+    """Return cosines by hops, with pairs that must be ignored: identical or unconnected nodes."""
     about = {
         "graph": graph,
         "architecture": "TinyGPT",
@@ -130,7 +130,7 @@ def cosines(
 
 
 def test_every_architecture_beside_chance() -> None:
-    """Random vectors have the null distribution of the architecture that comes first."""
+    """Random vectors have the null distribution of the first architecture."""
     recall = table(
         "graph architecture seed accuracy ceiling loss floor",
         ("grid", "Node2Vec", 0, 0.3, 0.6, 1.5, 1.0),
@@ -149,7 +149,7 @@ def test_every_architecture_beside_chance() -> None:
         top=[0.6, 0.8, 0.1],
         beyond_chance=[0.45, 0.5, -0.25],
     )
-    # After the rows that were measured come those of random vectors.
+    # The measured rows are followed by those of random vectors.
     holds(found["correlations"][:3], spearman=[-0.9, -0.8, 0.5])
     holds(found["correlations"][3:], graph=["grid", "irregular"], spearman=[0.01, 0.02])
     holds(found["correlations"][3:], architecture=["random vectors"] * 2)
@@ -166,9 +166,9 @@ def test_an_architecture_that_is_not_there() -> None:
 
 
 def test_cosines_by_hops_and_matrices_of_the_first_seed() -> None:
-    """One hop: .6 on average; two: .2; beyond: 0. Seed 3 comes before seed 7.
+    """The mean cosine is .6 for one hop, .2 for two hops, and 0 beyond; seed 3 is first.
 
-    On the way the grid's TinyNN is drawn at step 200, and at no other.
+    During training, the grid's TinyNN is drawn only at step 200.
     """
     seven = cosines((1, 0.5), (1, 0.7), (2, 0.4), (2, 0.0), (3, 0.1), (4, -0.1), seed=7)
     three = cosines((1, 0.1), (2, 0.2), (3, 0.9), seed=3, graph="grid")

@@ -1,4 +1,4 @@
-"""Pictures of films, from small Gram matrices whose correlation is known."""
+"""Pictures of films, from small Gram matrices with known correlations."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def film(gram: np.ndarray, steps: range, **labels: Any) -> pl.DataFrame:
     )
 
 
-#: Of the path a-b-c: neighbours are alike in the first, and the ends are in the second.
+#: For the path a-b-c: neighbours are similar in the first, and the ends in the second.
 NEAR = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]])
 ENDS = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.0], [0.5, 0.0, 1.0]])
 
 
 def test_pictures_of_films() -> None:
-    """Forty frames of a long film stay; the start is no part of the curve."""
+    """Forty frames of a long film are used; the start is not part of the curve."""
     long = film(NEAR, range(0, 1000, 10), graph="path", architecture=NODE2VEC)
     short = film(ENDS, range(3), graph="path", architecture=GPT)
     correlation = ((NODE2VEC, -0.9), (GPT, 0.2), (FROZEN, -0.1))
@@ -51,7 +51,7 @@ def test_pictures_of_films() -> None:
     keys = "architecture seed step"
     assert sorted(rows(made["film"], keys)) == sorted(rows(made["films"], keys))
     assert rows(made["films"], "recall seed", architecture=GPT, step=2) == [(0.75, 7)]
-    # Ranks of cosine against hops: perfect, and the reverse.
+    # Rank correlations of cosines with hops: perfect, and reversed.
     assert close(
         rows(made["curves"], "step spearman", architecture=GPT), (1, 1.0), (2, 1.0)
     )
@@ -68,7 +68,7 @@ def test_pictures_of_films() -> None:
 
 
 def test_fig1_looks_at_graphs_in_order() -> None:
-    """On the ring in order a Gram matrix that falls with the hops has the rank correlation -1."""
+    """On the ordered ring, a Gram matrix that decreases with hops has rank correlation -1."""
     apart = np.abs(np.subtract.outer(np.arange(15), np.arange(15)))
     ring = 8.0 - np.minimum(apart, 15 - apart)
     labels = {"graph": "cycle", "architecture": NN}
@@ -106,7 +106,7 @@ def test_real_graphs_are_made_again_from_their_edges() -> None:
 
 
 def test_edges_of_large_graphs_alone_are_pooled(monkeypatch) -> None:
-    """So that runs of small graphs keep their keys, and large ones compute fewer logits."""
+    """Thus runs of small graphs keep their keys, and large ones compute fewer logits."""
     monkeypatch.setattr(real_graphs, "EXACT", 5)
     small = Graph(shape="path-star", arms=2, nodes=3)
     large = Graph(shape="path-star", arms=3, nodes=3)

@@ -1,4 +1,4 @@
-"""What the recipes of geometry first derive, from tables whose outcome is worked out by hand."""
+"""Derived tables of the geometry-first recipes, computed by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inweights.recipes.beyond import how_far_geometry_carries as carry
 def ends(
     names: str, *runs: tuple[tuple[Any, ...], float, float]
 ) -> dict[str, pl.DataFrame]:
-    """Tables ``places`` and ``navigation`` of runs: labels, hardest token, and ridge map."""
+    """Return the tables ``places`` and ``navigation`` of runs with the given values."""
     places, near = [], []
     for labels, found, ridge in runs:
         places += [
@@ -50,14 +50,14 @@ def test_geometry_first_reads_the_first_node_and_the_worse_direction() -> None:
 
 
 def test_the_law_is_fitted_on_some_cells_and_judged_on_the_others() -> None:
-    """Reach grows by a node for each doubling of arms and by two from decay 1 to 4."""
+    """The reach grows by a node per doubling of arms, and by two from decay 1 to 4."""
     cells = [(a, w, d, a != 8) for a in (2, 4, 8) for w in (16, 32) for d in (1.0, 4.0)]
     runs = []
     for arms, width, decay, fitted in cells:
         reach = {2: 4, 4: 5, 8: 6}[arms] + (2 if decay == 4 else 0)
         if (arms, width, decay) == (8, 16, 4.0):
             reach -= 3
-        for nodes in range(4, 10):  # what is found again beyond a gap does not count
+        for nodes in range(4, 10):  # lengths beyond a gap are ignored
             found = 0.9 if nodes <= reach or nodes == 9 > reach + 1 else 0.89
             runs.append(
                 ((arms, width, decay, nodes, 0, carry.EDGES, fitted), 0.1, found)
@@ -73,10 +73,10 @@ def test_the_law_is_fitted_on_some_cells_and_judged_on_the_others() -> None:
         (32, 1.0, 6.0, 6.0, 0.0),
         (32, 4.0, 8.0, 8.0, 0.0),
     ]
-    # The mean of the fitted cells is 5.5: off by .5, .5, .5 and 2.5, and the law by 3
+    # The mean of the fitted cells, 5.5, has errors of .5, .5, .5 and 2.5, and the law of 3
     # once.
     assert values(derived["hits"], "within gain", **by) == [(0.75, 0.25)]
-    # Nothing is nearest at any length: one less than the shortest.
+    # If nothing is nearest at any length, the reach is one less than the shortest.
     assert set(derived["judged"].filter(by=carry.NEAREST)["reach"]) == {3.0}
     assert values(derived["read"], ENDS) == [(0.6, 0.3, 0.8, 0.5, 0.4, 0.7, 0.25)]
     assert values(
@@ -90,7 +90,7 @@ def test_the_law_is_fitted_on_some_cells_and_judged_on_the_others() -> None:
 
 
 def test_the_law_foretells_no_more_than_can_be_seen() -> None:
-    """Twice the arms, two nodes more: 10 at 8 arms, where 8 nodes are the longest tried."""
+    """Twice the arms give two more nodes: 10 at 8 arms, but the longest tried path has 8."""
     runs = [
         (
             (arms, width, decay, nodes, 0, carry.EDGES, arms < 8),

@@ -62,7 +62,7 @@ ROLES = "part distribution role accuracy"
 
 
 def accuracies(out: float, first: float, second: float, **labels: Any) -> pl.DataFrame:
-    """Accuracy on queries out of distribution and on both hops; queries within have another."""
+    """Return accuracies on queries out of distribution and on hops, and a different one within."""
     rows = (
         ("facts", "in", "first_hop", first),
         ("facts", "in", "second_hop", second),
@@ -74,7 +74,7 @@ def accuracies(out: float, first: float, second: float, **labels: Any) -> pl.Dat
 
 
 def test_figure_1b() -> None:
-    """Both distributions are drawn, and told apart; facts are not among the questions."""
+    """Both distributions are drawn and distinguished; facts are not among the questions."""
     at = {"model": "gpt", "relations": 2, "told": 0.5, "identity": False, "seed": 7}
     found = fig1b.derive({"accuracy": accuracies(0.2, 1.0, 0.8, **at)})
     assert found["queries"].select("distribution", "accuracy").rows() == [
@@ -89,7 +89,7 @@ def test_figure_1b() -> None:
 
 
 def test_figure_2() -> None:
-    """Controls are what has no identity, by their head; complexity 1 has no excess."""
+    """Controls are runs without identities, by their head; complexity 1 has no excess."""
     conditions = (
         ("gpt", True, 1),
         ("gpt", True, 2),
@@ -115,7 +115,7 @@ def test_figure_2() -> None:
 
 
 def test_figure_2_with_a_tied_head() -> None:
-    """An arm for each start, with identity and without; facts are those of the least known role."""
+    """One row per initialisation, with and without identities; recall is the lowest over roles."""
     about = {"model": "gpt-tied", "complexity": 1, "seed": 7}
     arms = (("GPT-2's", True), ("GPT-2's", False), ("uniform", False))
     tables = {
@@ -134,7 +134,7 @@ def test_figure_2_with_a_tied_head() -> None:
 
 
 def test_figure_3() -> None:
-    """Seed 9 comes first, but seed 7 is drawn; its ``a1`` peaks on ``c2``, which is not its own."""
+    """Seed 9 is first, but seed 7 is drawn; its ``a1`` peaks on ``c2``, which is not its own."""
     here, without = (
         {"n": 2, "identity": identity, "seed": 7} for identity in (True, False)
     )
@@ -169,8 +169,8 @@ def test_figure_3() -> None:
         "(b′) one hop, without": [21, 12, 13, 14],
         "(d) two hops, without": [41, 32, 33, 34],
     }
-    # Mean on bridges minus mean on objects: 2 + 1.5, -1 - 3, 4 - 1 and 6 - 3. No
-    # subject is in it.
+    # Mean on bridges minus mean on objects: 2 + 1.5, -1 - 3, 4 - 1 and 6 - 3, without
+    # subjects.
     selectors = found["selectors"].select(
         "identity", "seed", "row_group", "toward_bridges"
     )
@@ -197,7 +197,7 @@ def test_figure_3() -> None:
 
 
 def test_figures_4_and_5() -> None:
-    """The world of 9 is drawn, though the world of 4 is smaller."""
+    """The world of 9 is drawn, although the world of 4 is smaller."""
     small = templates({"a1": (9.0, 9.0, 9.0, 9.0)}, n=4, seed=7)
     shown = templates(
         {"a1": (4.0, 1.0, 0.0, 2.0), "b2": (1.0, 3.0, 5.0, 6.0)}, n=9, seed=7
@@ -238,7 +238,7 @@ def test_figures_4_and_5() -> None:
 
 
 def test_figure_6() -> None:
-    """Neither the embedding nor what follows the blocks counts."""
+    """The embedding and the layers after the blocks are ignored."""
     at = "model seed place layer cosine contrast nearest"
     tables = {
         "accuracy": accuracies(0.9, 1.0, 0.8, model="gpt", seed=7),
@@ -275,8 +275,8 @@ def test_figure_6() -> None:
 
 
 STEPS = (0, 10, 20, 30, 40)
-#: Half-way from start to peak: accuracy at step 40, recall at 30, r2 at 20, memory at
-#: 10, r1 at 0.
+#: Steps at which half of the peak is reached: accuracy 40, recall 30, r2 20, memory 10,
+#: r1 0.
 CURVES = {
     "accuracy": [0.0, 0.1, 0.1, 0.2, 1.0],
     "recall": [0.0, 0.1, 0.3, 0.6, 0.99],
@@ -287,7 +287,7 @@ CURVES = {
 
 
 def film(model: str, curves: dict[str, list[float]]) -> dict[str, pl.DataFrame]:
-    """Tables whose means, minima and filters give these curves; a block is .1 off the mean."""
+    """Return tables whose means, minima and filters give these curves."""
     accuracy, alignment, memory = [], [], []
     for i, step in enumerate(STEPS):
         answered, recall, r1, r2, reached = (curve[i] for curve in curves.values())
@@ -315,11 +315,11 @@ def film(model: str, curves: dict[str, list[float]]) -> dict[str, pl.DataFrame]:
 
 
 def test_figure_7() -> None:
-    """The model that is filmed has the curves; the other, which comes first, stands still."""
+    """The filmed model has the curves; the other model, which is first, is constant."""
     still = {name: [0.3] * len(STEPS) for name in CURVES}
     two = [film("gpt", still), film("gpt-small", CURVES)]
     tables = {name: pl.concat(one[name] for one in two) for name in two[0]}
-    # A square, and the same one turned by a right angle, twice as large and elsewhere.
+    # A square, and the same square rotated by a right angle, scaled by two and translated.
     square = ((0, 0), (1, 0), (1, 1), (0, 1))
     tables["states"] = table(
         "model seed step x y",
@@ -338,8 +338,8 @@ def test_figure_7() -> None:
         30.0,
         40.0,
     ]
-    # Recall of the least known role is .99 at step 40 only, and never of the model that
-    # stands.
+    # The lowest recall over roles is .99 only at step 40, and never for the constant
+    # model.
     at_recall = found["at_recall"].sort("model")
     assert at_recall["accuracy"].is_nan().to_list() == [True, False]
     assert at_recall.select("model", "step", "accuracy").rows()[1] == (
@@ -366,7 +366,7 @@ def test_figure_7() -> None:
 
 
 def test_theory() -> None:
-    """Accuracy expected of ties is judged with identity above complexity one only."""
+    """The expected accuracy of ties is judged only with identities and above complexity one."""
     full = "check complexity identity value"
     nan = float("nan")
     tables = {

@@ -1,4 +1,4 @@
-"""What the recipes that fine-tune pretrained models derive, from a few rows, by hand."""
+"""Derived tables of the recipes that fine-tune pretrained models, computed by hand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inweights.recipes.feature_resemblance import table2
 from inweights.recipes.identity_bridge import fig1, fig8
 from inweights.recipes.shared.language.tables import both_times
 
-#: What is said, where a row does not say otherwise.
+#: Default values of a row.
 SAID = {
     "hit": False, "reciprocal": 0.5, "probability": 0.01, "share": 0.5, "others": 0.25,
     "cosine": 0.0, "other": 0.0, "contrast": 0.0,
@@ -32,7 +32,7 @@ ABOUT = {
 
 
 def made(*rows: dict[str, Any], **labels: Any) -> pl.DataFrame:
-    """Rows as they are measured: an id that is not given is role and chain."""
+    """Return measured rows; the default id consists of role and chain."""
     full = []
     for row in rows:
         one = {**ABOUT, **SAID, **labels, **row}
@@ -52,7 +52,7 @@ def only(table: pl.DataFrame, **where: Any) -> dict[str, Any]:
     return found.row(0, named=True)
 
 
-# Both times side by side
+# Both times in one row
 
 
 def test_before_is_joined_by_question_seed_and_labels() -> None:
@@ -69,7 +69,7 @@ def test_before_is_joined_by_question_seed_and_labels() -> None:
         ]
     )
     both = both_times(before, after, ["world"])
-    # Of v one seed was asked: it stands for both.
+    # For v one seed was evaluated, which represents both.
     assert both.select(
         "world", "seed", "probability_before", "probability_after"
     ).rows() == [
@@ -81,7 +81,7 @@ def test_before_is_joined_by_question_seed_and_labels() -> None:
 
 
 def test_sets_are_those_of_the_direct_composition() -> None:
-    """Neither the answer step by step nor another condition decides it."""
+    """The set does not depend on step-by-step answers or on other conditions."""
     before = made(
         {"chain": "a", "hit": True}, {"chain": "b"}, {"chain": "c", "hit": True}, w=0
     )
@@ -170,8 +170,8 @@ def test_figure_1() -> None:
 
 # Figure 8
 
-#: Of each chain: right before, right after; of (e1, r2) probability and share before
-#: and after.
+#: For each chain: right before and after; for (e1, r2): probability and share before and
+#: after.
 CHAINS = {
     "a": (True, True, (0.1, 0.5), (0.2, 0.5)),
     "b": (False, True, (0.1, 0.3), (0.2, 0.4)),
@@ -266,7 +266,7 @@ def test_does_the_bridge_help() -> None:
         tables["accuracy"], second="invented", condition="identity", what="composition"
     )
     assert (row["accuracy"], row["excess"]) == (1.0, 0.75)
-    # The wrong ones: 1e-3 / .5 · .25 before, .1 / .8 · .25 after.
+    # Wrong answers: 1e-3 / .5 · .25 before, .1 / .8 · .25 after.
     row = only(tables["rises"], second="invented", condition="control")
     assert row["decades"] == pytest.approx(2.0)
     assert 10 ** row["own"] == pytest.approx(1.6)
@@ -289,7 +289,7 @@ def test_table_2() -> None:
         {"role": "recall", "id": "3", "hit": True, "reciprocal": 1.0, "share": 0.9},
         {"role": "recall", "id": "4", "hit": True, "reciprocal": 1.0, "share": 0.9},
     ]
-    # The last but one is the penultimate layer.
+    # The layer before the last one is the penultimate layer.
     cosines = [
         (0.1, 0.0),
         (0.7, 0.3),

@@ -1,4 +1,4 @@
-"""Derived tables of B.5 and C.3 (item 3), each worked out by hand."""
+"""Derived tables of B.5 and C.3 (item 3), computed by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inweights.worlds import Graph
 
 
 def test_skew_is_held_against_the_eigenvalues() -> None:
-    """Energies 1, 4 and 0 a dimension of eigenvalues of the walk 1, ½ and −½."""
+    """Energies per dimension are 1, 4 and 0 for the walk's eigenvalues 1, ½ and −½."""
     energy = table(
         "space eigenvalue size energy",
         *((0, 0.0, 2, 2.0), (1, -1.0, 1, 4.0), (2, -3.0, 3, 0.0)),
@@ -41,7 +41,7 @@ def test_skew_is_held_against_the_eigenvalues() -> None:
 
 
 def test_a_factorisation_lies_at_the_root_of_the_spectrum() -> None:
-    """The walk's own factorisation has energy |μ|: never skewed beyond the spectrum."""
+    """The walk's own factorisation has energy |μ|, so it is not more skewed than the spectrum."""
     mu = [1.0, 0.5, -0.25]
     energy = pl.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""What the path-star recipes derive, from small tables whose outcome is worked out by hand."""
+"""Derived tables of the path-star recipes, computed by hand from small tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from inweights.recipes.shared.derived import at_the_end, first_step
 from inweights.recipes.shared.derived_paths import hardest, learnt, whole
 
 Labels = Mapping[str, Any]
-#: A path of four nodes; the leaf is known before the first node of the arm.
+#: A path of four nodes; the leaf is learnt before the first node of the arm.
 CASCADE = [[0.9, 0.0, 0.3, 0.6], [1.0, 0.2, 0.7, 0.8], [1.0, 0.9, 0.8, 0.7]]
 
 
@@ -37,7 +37,7 @@ def paths(
     trained: Sequence[float] = (0.1, 0.6, 1.0),
     seed: int = 0,
 ) -> pl.DataFrame:
-    """A table of ``path_accuracy`` at steps 0, 10, 20: held-out leaves by place, then trained."""
+    """Return a table of ``path_accuracy`` at steps 0, 10 and 20 for held-out and trained leaves."""
     rows = []
     for at, places in enumerate(held):
         for place, value in enumerate(places):
@@ -105,8 +105,8 @@ def test_fig3_counts_nodes_that_are_answered_with_a_neighbour() -> None:
             ),
         }
     )
-    # Nine nodes, of which .2 × 8 + .7 × 8 say a neighbour; with edges in one direction
-    # unknown.
+    # Of nine nodes, .2 × 8 + .7 × 8 answer with a neighbour; unknown with edges in one
+    # direction.
     assert values(derived["final"], "graph hardest exact trained recall answered") == [
         ("a", 0.9, 0.4, 1.0, 0.875, 0.8),
         ("a", 0.9, 0.4, 1.0, 0.875, 0.8),
@@ -199,7 +199,7 @@ def test_fig13_measures_from_chance() -> None:
     }
     assert set(tokens["part"]) == {"queries"}
     assert tokens["panel"][0] == f"a, {fig13.NEXT}"
-    # Nine in ten are right at place 2 from the start, at place 3 later, at place 1
+    # Nine in ten are right at place 2 from the start, at place 3 later, and at place 1
     # never.
     assert values(derived["order"], "condition order") == [(fig13.HIDDEN, -0.5)]
 

@@ -1,4 +1,4 @@
-"""What recipes on curricula and the theory of Feature Resemblance derive, by hand."""
+"""Derived tables on curricula and the theory of Feature Resemblance, computed by hand."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_depth() -> None:
             ),
         }
     )
-    # From .4 to .3 it falls; the models are taken each for itself.
+    # It falls from .4 to .3; each model is treated separately.
     assert values(found["steps"], "model least") == [
         ("GPT", 0.1),
         ("linear network", -0.1),
@@ -125,7 +125,7 @@ def test_depth() -> None:
         ("GPT", 0.1, 0.0, -0.1),
         ("linear network", 0.7, 0.68, 0.1),
     ]
-    # Foretold once, under another seed; only up to layer 4.
+    # Predicted once, with a different seed, and only up to layer 4.
     assert values(found["predicted"], "seed depth error") == [
         (8, 1, 0.1),
         (8, 2, 0.0),
@@ -167,7 +167,7 @@ def test_table_3() -> None:
 
 
 def test_readings_of_late_similarity() -> None:
-    """AS-pair gives both printed numbers end to end, at another start than joint and SA."""
+    """AS-pair reproduces both printed numbers, at a different initial scale than joint and SA."""
     rows = [
         ("end-to-end", "joint", 0.01, 7, 0.5, 0.4),
         ("end-to-end", "SA", 0.01, 7, 0.53, 1.0),
@@ -193,8 +193,8 @@ def test_readings_of_late_similarity() -> None:
             ),
         }
     )
-    # Of six numbers AS-pair lacks the GPT's similarity, and AS both of the model end to
-    # end.
+    # Of six numbers, AS-pair misses the GPT's similarity, and AS both numbers of the model
+    # that is trained end to end.
     assert values(found["given"], "seed most") == [(7, 5)]
     assert values(found["starts"], "course seed matching") == [
         ("AS-pair", 7, 1),
@@ -209,7 +209,7 @@ def test_readings_of_late_similarity() -> None:
 
 
 def test_which_settings_give_which_number_of_table_3() -> None:
-    """Ten copies give joint training, the long first phase SA: one setting in four has both."""
+    """Ten copies reproduce joint training, a long first phase SA: one setting in four has both."""
     short, long = "first phase to a loss of 1", "first phase to a loss of 0.015"
     shared = (0.01, 300.0, 5)
     rows = [
@@ -233,8 +233,8 @@ def test_which_settings_give_which_number_of_table_3() -> None:
             ),
         }
     )
-    # Each of two numbers of copies is joined with each of two lengths of the first
-    # phase: four settings.
+    # Two numbers of copies, combined with two lengths of the first phase, give four
+    # settings.
     assert dict(values(found["given"], "printed settings")) == {
         "joint similarity": 2,
         "joint success": 4,
@@ -245,8 +245,8 @@ def test_which_settings_give_which_number_of_table_3() -> None:
         "AS-pair similarity": 2,
         "AS-pair success": 2,
     }
-    # With ten copies and the long phase AS-pair lacks only the success. The order is as
-    # printed at each setting with AS-pair; all successes are, where the phase is short.
+    # With ten copies and the long phase, AS-pair misses only the success. With AS-pair the
+    # order is as printed at every setting, and all successes are if the phase is short.
     assert values(found["together"], "reading most alike pattern gap") == [
         ("AS", 4, 0, 0, pytest.approx(0.03)),
         ("AS-pair", 5, 1, 2, pytest.approx(0.63)),

@@ -1,4 +1,4 @@
-"""What recipes derive of energies by eigenspace and of margins on the tiny graphs, by hand."""
+"""Derived tables of energies by eigenspace and margins on the tiny graphs, by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from inweights.recipes.geometric_memory.common import (
 
 
 def test_fig7_counts_dimensions_beyond_chance() -> None:
-    """Two spaces of two dimensions; by chance one has .2, so that it is used from .4 on."""
+    """Two spaces of two dimensions; chance is .2, so a space is used from .4 on."""
 
     def energies(first: float, second: float, **labels: Any) -> pl.DataFrame:
         return table(
@@ -91,7 +91,7 @@ def test_fig7_counts_dimensions_beyond_chance() -> None:
 
 
 def test_fig8_ends_extremes_and_the_longer_run() -> None:
-    """Three looks at two graphs; every column peaks or dips at another step."""
+    """Three measurements on two graphs; every column has its extreme at a different step."""
     columns = {
         "s_low": (0.9, 0.7, 0.8), "s_high": (0.5, 0.6, 0.4), "s_trace": (0.3, 0.9, 0.2),
         "walk_low": (-1.0, -3.0, -2.0), "walk_high": (0.1, 0.3, 0.2), "c_top": (-0.5, 0.4, 0.1),

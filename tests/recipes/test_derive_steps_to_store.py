@@ -1,4 +1,4 @@
-"""What Figure 6 derives: when edges are stored, and when embeddings are geometric, by hand."""
+"""Derived tables of Figure 6: when edges are stored and embeddings become geometric."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LATE_GPT, LATE_NODE2VEC = (GPT, fig6.LATE), (NODE2VEC, fig6.LATE)
 
 @pytest.fixture
 def figure6() -> dict[str, pl.DataFrame]:
-    """Recall, margins, and energy in two eigenspaces, that in the second being the rest."""
+    """Return tables of recall, margins, and energy in two eigenspaces."""
     recall = {
         EARLY_LIST: {0: 0.2, 1: 0.9, 2: 1.0, 3: 0.9},
         EARLY_NN: {0: 0.1, 1: 1.0, 2: 1.0, 20: 1.0, 21: 1.0},
@@ -75,7 +75,7 @@ def figure6() -> dict[str, pl.DataFrame]:
 
 
 def test_fig6_first_steps_and_half_times(figure6) -> None:
-    """TinyNN's energy is half-way to .5 at step 2, Node2Vec's to .6 at 20, -ρ to .8 at 5."""
+    """Half of the peak is reached at step 2 (TinyNN's energy), 20 (Node2Vec's) and 5 (-ρ)."""
     times = "architecture horizon stored positive half_time lag ratio"
     assert rows(figure6["times"], times) == [
         (FROZEN, "early", 2.0, None, None, None, None),

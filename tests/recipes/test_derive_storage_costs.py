@@ -1,4 +1,4 @@
-"""What recipes derive of the costs of a lookup and of a geometry, by hand."""
+"""Derived tables of the costs of a lookup and of a geometry, computed by hand."""
 
 from __future__ import annotations
 

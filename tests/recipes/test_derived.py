@@ -1,4 +1,4 @@
-"""Derived tables, each from a small table whose outcome is worked out by hand."""
+"""Derived tables, computed by hand from small tables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_compositions_are_queries_of_one_distribution() -> None:
 
 
 def test_memorised_is_the_role_known_least() -> None:
-    """The queries of a trial, here worse than its facts, do not count."""
+    """The queries of a trial, here worse than its facts, are ignored."""
     found = memorised(ACCURACY, ["model"])
     assert found.rows() == [("a", 0, 0.7), ("b", 1, 0.6), ("b", 0, 1.0)]
 
@@ -70,10 +70,10 @@ def test_extremes_of_each_trial() -> None:
 
 
 def test_half_time_is_half_way_to_the_peak() -> None:
-    """``a``: from .2 to .8 at its peak, so .5, met at step 20 whatever comes later; rows mixed up.
+    """``a`` rises from .2 to its peak .8, and reaches .5 at step 20; rows are in any order.
 
-    ``b`` falls from the start, which is its peak: half-way at once. ``c`` meets it
-    exactly.
+    ``b`` falls from its start, which is its peak, so half is reached at once. ``c``
+    reaches half exactly.
     """
     steps = [30, 0, 10, 20, 40]
     table = pl.concat(
@@ -101,7 +101,7 @@ def test_half_time_of_any_curve(values: list[float], seed: int) -> None:
 
 
 def test_correlation_within_each_group() -> None:
-    """Each group is its own: together the two would correlate otherwise."""
+    """Correlations are computed within groups; over both groups the result would differ."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 20))
     y[10:] += 50
@@ -131,7 +131,7 @@ def test_gain_over_the_row_that_matches() -> None:
     found = gain(table, "value", {"init": "standard", "decay": 0.0}, ["seed"]).sort(
         "seed", "init"
     )
-    # Seed 2 has nothing to be compared with.
+    # Seed 2 has no counterpart.
     assert found["seed"].to_list() == [0, 0, 1, 1]
     assert found["gain"].to_list() == pytest.approx([0.5, 0.0, -0.1, 0.0])
     assert gain(table, "value", {"init": "standard", "decay": 1.0}, ["seed"]).is_empty()
@@ -176,7 +176,7 @@ TEMPLATES = tokens(
 
 
 def test_own_peaks_by_block() -> None:
-    """``a1`` peaks on ``b1``, ``a2`` on it too; on objects ``a1`` peaks on ``c2``, as ``a2``."""
+    """``a1`` and ``a2`` both peak on the bridge ``b1``, and on the object ``c2``."""
     found = own_peaks(TEMPLATES, ["seed"])
     shares = {(r, c): own for _, r, c, own in found.rows()}
     assert shares == {
@@ -188,7 +188,7 @@ def test_own_peaks_by_block() -> None:
 
 
 def test_numbers_are_whole() -> None:
-    """``a1`` and ``b11`` have different numbers, though one begins like the other."""
+    """``a1`` and ``b11`` have different numbers, although one begins with the other."""
     table = tokens(("a1", "subject", {"b1": 0.0, "b11": 1.0}))
     assert own_peaks(table, ["seed"])["own"].to_list() == [0.0]
 

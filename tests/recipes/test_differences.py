@@ -1,4 +1,4 @@
-"""Every setting of a paper's recipes is the paper's, its code's, smaller, or ours with a reason."""
+"""Every setting of a paper's recipes is classified, and our own choices have reasons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_what_is_stored_is_what_is_computed() -> None:
 
 @lru_cache
 def differences(name: str) -> list[Difference]:
-    """Return those of a recipe at all its scales."""
+    """Return the differences of a recipe at all of its scales."""
     recipe = get_recipe(name)
     return [
         one
@@ -43,7 +43,7 @@ def test_the_papers_have_a_protocol() -> None:
 
 
 def test_what_no_setting_corresponds_to_is_shown() -> None:
-    """Of the trials that a recipe has, and with what is done here."""
+    """Statements are shown for the trials of a recipe, with what the library does about them."""
     recipe = get_recipe("geometric-memory/fig3")
     settings, _, _ = recipe.resolve("smoke")
     statements = other_statements(recipe, recipe.plan(settings))
@@ -124,7 +124,7 @@ def test_a_paper_names_its_text_and_its_code(paper: str) -> None:
 
 @pytest.mark.parametrize(
     ("claim", "protocol"),
-    [  # cut, a residual stream that the code has not, other positions, and nothing of these
+    [  # smaller, a residual stream that the code lacks, other positions, and no difference
         ("geometric-memory/c3/wide-is-geometric-free", "scaled"),
         ("geometric-memory/b5/tinyssm-less-skewed", "substitute"),
         ("geometric-memory/fig3/hardest-token", "substitute"),
@@ -139,7 +139,7 @@ def test_a_claim_is_as_near_to_the_paper_as_its_settings(
 
 
 def test_no_claim_is_stated_as_nearer_to_its_paper_than_its_settings_are() -> None:
-    """As a substitute for its measure, which is not compared, it may be stated as farther."""
+    """A claim may be stated as farther from its paper, since measures are not compared."""
     signs = list(SIGNS)
     too_near = [
         f"{claim.id}: {claim.protocol}, computed {computed}"

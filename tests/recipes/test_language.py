@@ -1,4 +1,4 @@
-"""Lessons for pretrained models, and what is said before and after, on a tiny random Llama."""
+"""Data sets for pretrained models, evaluated before and after training on a tiny Llama."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_mixes_cost_the_same_and_ask_the_same() -> None:
         tokens = sum(len(row.ids) for row in encode(lm, rows))
         assert 1500 - 40 < tokens <= 1500
         assert set(rows) == set(told)
-        # No question is ever told.
+        # No question is part of the training data.
         assert not {e.prompt for e in told} & {
             q.prompt for q in asked if q.role == "composition"
         }
@@ -120,7 +120,7 @@ def test_an_experiment_is_a_function_of_its_seed() -> None:
 
 
 def test_what_is_invented_is_not_thought_about_beforehand() -> None:
-    """And conclusions that are told outright are marked, in every row of their chain."""
+    """Conclusions that are part of the training data are marked in all rows of their chain."""
     lesson = Facts(world=WORLD, mix=TrainingMix(composed=0.5))
     table = tell_and_ask(model=Outside(name="@tiny"), lesson=lesson)
     assert set(table["kind"]) == {"question", "layer"}
@@ -130,7 +130,7 @@ def test_what_is_invented_is_not_thought_about_beforehand() -> None:
 
 
 def test_a_model_is_asked_once_before() -> None:
-    """For every seed where the seed decides what is asked or which model; and not for a mix."""
+    """Evaluated for every seed if the seed determines questions or model, but not for a mixture."""
     lessons = {
         "one": Facts(tokens=1),
         "two": Facts(mix=TrainingMix(identity=True), tokens=1),
@@ -147,7 +147,7 @@ def test_a_model_is_asked_once_before() -> None:
 
 
 def test_recipes_share_what_they_have_in_common() -> None:
-    """Figure 1's one hop is the control of the bridge: one fine-tune, and one quiz before."""
+    """Figure 1's condition of one hop is also the control of the bridge, and is trained once."""
     works = []
     for name in ("identity-bridge/fig1", "beyond/does-the-bridge-help"):
         recipe = get_recipe(name)
@@ -161,7 +161,7 @@ def test_recipes_share_what_they_have_in_common() -> None:
 
 
 def made_up(hits: dict[str, list[bool]]) -> pl.DataFrame:
-    """Compositions of two conditions: before .1 and wrong .01, after ten times of both."""
+    """Return compositions of two conditions, whose values increase tenfold by training."""
     rows = [
         {
             "condition": name,

@@ -1,4 +1,4 @@
-"""The ledger: stated, run, judged; changed, and judged anew; withdrawn. Nothing is forgotten."""
+"""The ledger of claims: stated, judged, changed, judged again and withdrawn."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_stated_run_and_judged(home) -> None:
         "not judged",
         "not reproduced",
     ]
-    # A share of 3/4 takes so many seeds, all of them right.
+    # A share of 3/4 requires this number of seeds, all of which must be right.
     assert board["never"].needed == 16
     for name, claim in board.items():
         same = (
@@ -86,11 +86,11 @@ def test_stated_run_and_judged(home) -> None:
     assert board["clear"].level == 0.975
     scores = read_scores(Path("results"))
     assert scores["seed"].unique().sort().to_list() == list(range(BLOCK, BLOCK + 8))
-    assert actions.record() == 0  # all of it is there
+    assert actions.record() == 0  # everything is stored
     judged = [one for one in read_ledger(Path("results/ledger.jsonl")).lines if one.key]
     assert sum(isinstance(one, JudgedLine) for one in judged) == 3
-    # Seeds are added, on this machine or another; those that are there stay.
-    # Who says nothing of seeds gets as many as every verdict takes.
+    # Seeds are added, on this machine or another; existing ones are not replaced.
+    # Without a number of seeds, as many are run as every verdict needs.
     assert home.run(seeds=None)["never"].verdict == "reproduced"
     assert actions.record() == 3 * 8
     assert home.board()["never"].verdict == "reproduced"
@@ -112,8 +112,8 @@ def test_seeds_are_added_where_the_earlier_ones_never_ran(home) -> None:
     TOSSED.clear()
     (done,) = actions.settle(runs="elsewhere", results="results")
     assert (done.before, done.left, done.why) == ((NEVER.id,), (), "")
-    # One seed tells what the claim is about: the false coin, which has seven seeds
-    # more.
+    # One seed shows on what the claim depends: the biased coin, which gets seven more
+    # seeds.
     assert TOSSED == {"false": 8, "fair": 1}
     assert actions.record(runs="elsewhere") == 8
     board = home.board()
@@ -168,13 +168,12 @@ def test_what_changes_is_a_new_version_on_fresh_seeds(home) -> None:
         (1, BLOCK),
         (2, 2 * BLOCK),
     ]
-    # The claims that stayed are judged on their own block, also where a run is on
-    # another.
+    # Unchanged claims are judged on their own block, also if a run is on another block.
     assert home.board()["edge"].replicates == 8
 
 
 def test_all_that_is_not_judged_may_be_stated_anew(home) -> None:
-    """On a fresh block, and as the same version only where what is judged is the same."""
+    """On a fresh block; the version stays only if the claim itself is the same."""
     home.state()
     moved = state("edge", EDGE.text, heads.at(coin="fair") >= 0.8)
     home.recipe = replace(RECIPE, version=2, claims=(CLEAR, NEVER, moved))
@@ -190,7 +189,7 @@ def test_all_that_is_not_judged_may_be_stated_anew(home) -> None:
     home.recipe = replace(home.recipe, version=3)
     first, *lines = actions.state(anew="again")
     versions = {one.claim.id.rpartition("/")[2]: one.version for one in lines}
-    # Each of them has been judged.
+    # Each of the claims has been judged.
     assert versions == {
         "clear": 2,
         "never": 2,
@@ -223,10 +222,10 @@ def test_a_hash_is_of_all_that_moves_a_verdict(change, monkeypatch) -> None:
 
 
 def test_other_code_of_a_derived_table_is_a_new_version(home) -> None:
-    """Of claims that were stated with the hash of their code; older ones stand as they are."""
+    """This applies to claims stated with a hash of their code; older ones stay valid."""
     home.recipe = replace(RECIPE, derive=doubled)
     assert [bool(one.code) for one in home.state()] == [True] * 3
-    # Another name, and a longer comment.
+    # A different name, and a longer comment.
     home.recipe = replace(RECIPE, derive=doubled_again)
     assert not home.state()
     home.recipe = replace(RECIPE, derive=tripled)
@@ -253,7 +252,7 @@ def test_other_code_of_a_derived_table_is_a_new_version(home) -> None:
     ],
 )
 def test_what_a_verdict_counts_for_is_a_new_version(home, change) -> None:
-    """Another model in the place of the paper's is no other word for it, nor is another size."""
+    """A different model or size makes a new version and is not a rewording."""
     home.state()
     home.recipe = replace(
         RECIPE, claims=(structs.replace(CLEAR, **change), NEVER, EDGE)
@@ -270,14 +269,14 @@ def test_what_a_verdict_counts_for_is_a_new_version(home, change) -> None:
     ("computed", "stated", "corrected", "kind"),
     [
         ("substitute", "exact", "substitute", Corrected),
-        ("scaled", "exact", "substitute", Stated),  # not the computed one
-        ("exact", "substitute", "exact", Stated),  # nearer
+        ("scaled", "exact", "substitute", Stated),  # not the computed protocol
+        ("exact", "substitute", "exact", Stated),  # closer to the paper
     ],
 )
 def test_a_protocol_that_was_stated_too_near_is_corrected(
     home, monkeypatch, computed, stated, corrected, kind
 ) -> None:
-    """The seeds stay, and the verdict gets the word that it has under the computed protocol."""
+    """The seeds stay, and the verdict is named according to the computed protocol."""
     monkeypatch.setattr(
         "inweights.actions.ledger.stating.computed_protocols",
         lambda recipe, _scale: {one.id: computed for one in recipe.claims},
@@ -321,9 +320,11 @@ def test_a_printed_number_is_part_of_a_claim_and_its_spread_is_not(home) -> None
 
 def test_a_run_of_before_the_statement_does_not_count(home) -> None:
     git("commit", "-q", "--allow-empty", "-m", "nothing yet")
-    actions.state()  # and not committed
+    actions.state()  # and it is not committed
     ran = home.run(seeds=range(BLOCK, BLOCK + 8))
-    assert ran["clear"].verdict == "reproduced"  # a replication: by itself, at 95%
+    assert (
+        ran["clear"].verdict == "reproduced"
+    )  # a replication, judged separately at 95%
     git("add", "results")
     git("commit", "-q", "-m", "stated")
     with pytest.warns(UserWarning, match=r"left out: the commit .* has no ledger here"):
@@ -349,7 +350,7 @@ def test_no_seed_is_left_out_and_none_is_tried_twice(home) -> None:
     row = {"claim": CLEAR.id, "scale": "cpu", "version": 1, "case": "", "why": None}
     row |= {"environment": "", "number": 0.0}
     assert add_scores(Path("results"), [{**row, "seed": BLOCK}]) == 0
-    for seed in (BLOCK + 9, 100):  # after a gap, and of no block
+    for seed in (BLOCK + 9, 100):  # after a gap, and not of a block
         assert add_scores(Path("results"), [{**row, "seed": seed}]) == 1
         assert home.board()["clear"].replicates == 8
     add_scores(Path("results"), [{**row, "seed": BLOCK + 8}])  # which closes the gap

@@ -1,4 +1,4 @@
-"""The ledger of every earlier commit is the beginning of each later one: nothing was taken back."""
+"""The ledger of every earlier commit is a prefix of each later one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from inweights.actions.ledger.lines import LEDGER
 
 ROOT = Path(__file__).parents[2]
 FILE = f"results/{LEDGER}"
-#: Before this day lines were stated again with other hashes and chained anew at merges;
-#: what was judged is all there (docs/verdicts.md).
+#: Before this date, some lines were rewritten with different hashes and chained again at
+#: merges, but no judged line was lost (docs/verdicts.md).
 SINCE = "2026-11-26T00:00:00"
 
 

@@ -1,4 +1,4 @@
-"""What the path-star recipes share: who trains what, and when."""
+"""Shared parts of the path-star recipes: which parameters are trained in which phase."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_what_moves_and_what_is_told(
     world, phases = trial.world.build(3), trial.learner.phases
     told = [set(phase.roles) for phase in phases]
     assert all(roles <= set(world.facts.role_names) for roles in told)
-    # Held-out paths are in no phase; trained ones in the last, but where there are only
+    # Held-out paths are in no phase; trained ones are in the last, unless there are only
     # edges.
     assert ("path" in told[-1]) is (how != paths.ALONE)
     assert all("path" not in roles for roles in told[:-1])
@@ -139,7 +139,7 @@ def test_the_embeddings_stand_still() -> None:
 
 @pytest.mark.parametrize("change", ["tied=false", 'positions="sinusoidal"'])
 def test_other_models_can_be_frozen(change: str) -> None:
-    """A head of its own moves in the last phase; positions need not be parameters."""
+    """An untied head is trained in the last phase; positions need not be parameters."""
     star = apply_overrides(MINI, [f"model.{change}"])
     trial = msgspec.structs.replace(star, settle=4).trial({}, how=paths.GEOMETRY)
     phases, (before, after) = trial.learner.phases, ends(trial)
@@ -164,7 +164,7 @@ def ends(trial: Trial) -> list[dict[str, Tensor]]:
 
 @pytest.mark.slow
 def test_a_geometry_finds_paths_that_a_foreign_one_does_not() -> None:
-    """(200, 4) at the size of the recipes, one seed: seconds on a quiet core."""
+    """The path-star (200, 4) at the size of the recipes, with one seed; takes seconds."""
     star = PathStarTraining(nodes=4)
     found = {}
     for how in (paths.GEOMETRY, paths.PERMUTED):

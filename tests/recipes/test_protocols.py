@@ -1,4 +1,4 @@
-"""What was compared with what: each claim of a paper has its words, its number and the protocol."""
+"""Each claim of a paper has a quote, a published number and a protocol."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_a_claim_of_a_paper_says_what_it_is_compared_with(claim: Claim) -> None:
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
 def test_a_quote_is_no_fragment(claim: Claim) -> None:
-    """A few words say nothing by themselves; where a formula or a picture says it, say that."""
+    """A quote has several words; otherwise the claim names a formula or a figure."""
     if claim.quote not in (NO_WORDS, NO_TEXT):
         assert len(words_of(claim.quote)) >= 5, f"'{claim.quote}': quote the sentence"
 
 
 def words_of(quote: str) -> list[str]:
-    """Return the words of a quote, without the marks of what is left out."""
+    """Return the words of a quote, without the marks of omissions."""
     return [word for word in quote.split() if word != "[…]"]
 
 

@@ -1,4 +1,4 @@
-"""What a paper says: quote, number and protocol of each claim, and the size of an effect."""
+"""Statements of papers: quote, number and protocol of each claim, and effect sizes."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_sizes_of_judged_claims_are_counted() -> None:
 @pytest.mark.parametrize(
     ("target", "low", "high", "verdict"),
     [
-        (Target(least=1), 1, 1, "reproduced"),  # the edge belongs to the target
+        (Target(least=1), 1, 1, "reproduced"),  # the boundary belongs to the target
         (Target(least=1), 1, 2, "reproduced"),
         (Target(least=1), 0, 1, "undecided"),
         (Target(least=1), 0, 0.9, "not reproduced"),
@@ -228,11 +228,11 @@ def test_a_stated_range_decides_where_the_paper_prints_zero() -> None:
     ("judged", "published", "sized"),
     [
         (DIFFERENCE >= 0.1, "0.9", True),
-        (DIFFERENCE.within(0.7, 1), "0.9", False),  # an interval about it
+        (DIFFERENCE.within(0.7, 1), "0.9", False),  # an interval that contains it
         (DIFFERENCE >= 0.1, "> 1/C", False),
         (DIFFERENCE >= 0.1, "0.9 ± .1", True),
-        (DIFFERENCE >= 0.97, "100%", False),  # no difference of shares is beyond 1
-        (share("t", "hit") >= 0.97, "100%", False),  # all that is left lies within
+        (DIFFERENCE >= 0.97, "100%", False),  # differences of shares are at most 1
+        (share("t", "hit") >= 0.97, "100%", False),  # all remaining values lie within
         (share("t", "hit") >= 0.5, "100%", True),
         (share("t", "hit") <= 0.05, ".9%", True),
     ],

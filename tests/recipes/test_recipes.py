@@ -1,4 +1,4 @@
-"""Every recipe: valid without running it, and whole when it runs in miniature."""
+"""Every recipe is valid without running it, and complete if it runs in miniature."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from inweights.report.base import save
 from inweights.report.base.registry import arguments, find
 from inweights.runs.tables.store import Store
 
-#: Claims about when something is learnt, or about runs that know their facts: here none
-#: does.
+#: Claims about the time of learning, or about runs that know their facts, which miniatures
+#: do not.
 UNMEASURED = (
     "beyond/predicted-composition/short-above-soft-emb-mlp",
     "geometric-memory/fig13/teacherless-cascade",
@@ -91,7 +91,7 @@ def test_recipe_is_well_stated(name: str) -> None:
         work = expand_plan(recipe.plan(settings), seeds[:1])
         assert work.requests
         assert config["seeds"][0] == recipe.first_seed
-        # One name, one set of labels: else a table has holes where a label should be.
+        # Measures of one name have the same labels; otherwise labels would be null.
         labels: dict[str, set[frozenset[str]]] = {}
         for one in work.requests:
             labels.setdefault(one.name, set()).add(frozenset(one.labels))
@@ -114,10 +114,10 @@ def smoke(tmp_path_factory):
         return done[name]
 
     with pytest.MonkeyPatch.context() as patch:
-        # A figure is drawn again for phones; tests/report do so for each kind of
+        # Figures are also drawn for phones; tests/report tests this for each kind of
         # drawing.
         patch.setattr("inweights.report.pages.sections.draw_for_phone", lambda *_: None)
-        # Nor is it drawn twice for its two files; tests/report draw both of each kind.
+        # Figures are not drawn twice for their two files; tests/report tests both kinds.
         blank = save.png(Figure((1, 1)), scale=0.1)
         patch.setattr(save, "png", lambda *_, **__: blank)
         yield run
@@ -196,7 +196,7 @@ def its_parts_say_of_their_claims_what_the_whole_says(whole) -> None:
     assert [*store.root.rglob("*.parquet")] == before  # nothing was trained
 
 
-#: What more is asked of the miniature of one recipe, in the process that has run it.
+#: Further checks of the miniatures of single recipes, in the process that ran them.
 FURTHER: dict[str, tuple[Callable[[Any], None], ...]] = {
     "beyond/where-the-bridge-holds": (
         trials_that_differ_in_labels_only_were_trained_once,
@@ -218,7 +218,7 @@ def test_own_recipes_can_be_registered() -> None:
 
 
 def test_claims_of_geometric_memory_say_under_which_condition() -> None:
-    """But for what nothing, or Node2Vec alone, is trained for: it is the same under all."""
+    """Except claims without training or only about Node2Vec, for which conditions are equal."""
     without = [
         claim.id.removeprefix("geometric-memory/")
         for name, entry in index().items()

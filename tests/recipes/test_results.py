@@ -1,4 +1,4 @@
-"""What is kept in ``results/``: the ledger, the scores, and the board that follows from both."""
+"""The files in ``results/``: the ledger, the scores, and the board computed from both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 @pytest.fixture(scope="module")
 def ledger() -> Ledger:
-    return read_ledger(RESULTS / LEDGER)  # which checks the chain
+    return read_ledger(RESULTS / LEDGER)  # this checks the chain of hashes
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def board() -> Board:
 
 @pytest.mark.parametrize("name", recipe_names())
 def test_claims_are_stated_as_they_are(name: str, ledger: Ledger) -> None:
-    """A changed claim is stated anew, in the same commit: then nobody has seen its numbers."""
+    """A changed claim is restated in the same commit, before its results are known."""
     recipe = get_recipe(name)
     try:
         now = hashes(recipe, "cpu")
@@ -57,7 +57,7 @@ def test_every_claim_of_the_ledger_is_a_recipes_or_withdrawn(ledger: Ledger) -> 
 
 
 def test_versions_and_blocks_are_in_order(ledger: Ledger) -> None:
-    """A version has seeds that no earlier statement had; each claim counts on."""
+    """Each version has fresh seeds, and the versions of a claim are consecutive."""
     last: dict[str, int] = {}
     block = 0
     for line in ledger.lines:
@@ -96,7 +96,7 @@ def test_every_score_and_verdict_has_its_line(ledger: Ledger, board: Board) -> N
     assert judged_keys <= set(stated)
     scored = set(scores.select("claim", "scale", "version").unique().rows())
     assert judged_keys <= scored
-    # A score that is no number in some case gives no verdict, and so no line.
+    # A score that is NaN in some case gives no verdict and therefore no line.
     verdicts = {
         (claim.id, "cpu", claim.version): claim.verdict for claim in board.claims
     }
@@ -110,7 +110,7 @@ def test_the_board_in_the_docs_is_that_of_the_results(board: Board, capsys) -> N
 
 
 def test_no_mean_without_a_width_decides(board: Board) -> None:
-    """The interval of a median may have none: more than half of all seeds lie there."""
+    """Only the interval of a median may have width 0, if most seeds are equal."""
     assert not [
         c.id for c in board.claims if c.rule == "mean" and c.low == c.high is not None
     ]

@@ -1,4 +1,4 @@
-"""Settings that are names: each refuses one that is not known, and says which are."""
+"""Settings that are names: unknown names are refused with a list of valid ones."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from inweights.recipes.catalogue.minutes import timings
 from inweights.recipes.catalogue.settings import extras, settings
 from inweights.runs import RunStore
 
-#: What the user calls something, a phase or a model of the league: no name is wrong.
+#: Names that users choose, for a phase or a model of the league; every name is valid.
 LABELS = ("phase.name", "league.name")
-#: Names of devices, models, files, parameters and tokens: refused when a run begins.
+#: Names of devices, models, files, parameters and tokens, checked when a run begins.
 LATE = {"device", "model", "knowledge", "moves", "teacherless"}
 WRONG = "gtp"
 
 
 def strings(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every setting that is a string or a list of strings, with what would misspell it."""
+    """Return every setting with strings, together with a misspelt value."""
     if isinstance(value, msgspec.Struct):
         for name in value.__struct_fields__:
             yield from strings(getattr(value, name), f"{path}.{name}" if path else name)
@@ -40,7 +40,7 @@ def strings(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def begin(recipe: Recipe, changes: dict[str, Any]) -> None:
-    """Build the settings, plan and worlds, as a run does before it trains anything."""
+    """Build the settings, plan and worlds, as a run does before training."""
     settings, seeds, _ = recipe.resolve("smoke", None, recipe.changes("smoke", changes))
     plan = recipe.plan(settings)
     for trial in plan.trials:
@@ -65,7 +65,7 @@ CASES = [
     if not f"{name}.{path}".endswith(LABELS)
 ]
 EARLY = [case for case in CASES if not is_late(*case[:2])]
-#: One recipe for each late setting: who reads it is the same in all of them.
+#: One recipe for each setting that is checked late, by the same code in all recipes.
 ONCE = {case[1].rpartition(".")[2]: case for case in CASES if is_late(*case[:2])}
 
 
@@ -93,7 +93,7 @@ def test_every_setting_has_a_meaning(name: str) -> None:
 
 
 def test_what_no_paper_gives_is_marked() -> None:
-    """How often one looks, what is cut off, and random draws to compare with are always ours."""
+    """Intervals of measures, limits, and random draws for comparison are always our choice."""
     ours = {
         "draws",
         "looks",

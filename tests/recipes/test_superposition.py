@@ -1,4 +1,4 @@
-"""The example of a paper on a board of its own: its graphs, its model, and what is stored of it."""
+"""The example with its own board: its graphs, its model, and its stored results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SMALL = frontier.Reachability(graphs=40, held_out=10)
 
 
 def run(forks: Forks, *words: str, **folders: Path) -> str:
-    """What a command prints, in the checkout; another process, so that nothing stays loaded."""
+    """Run a command in a separate process in the checkout, and return its output."""
     env = {f"INWEIGHTS_{name.upper()}": str(path) for name, path in folders.items()}
     plugin = ("--plugin", f"{HOME}/frontier.py")
     done = forks.start("tests.shell:command", json.dumps(env), ROOT, *words, *plugin)
@@ -79,7 +79,7 @@ def test_its_board_is_what_its_ledger_and_scores_say(forks: Forks) -> None:
             f"{HOME}/results",
         )
     )
-    assert stated == []  # all claims are in the ledger, as they are
+    assert stated == []  # all claims are in the ledger in their present form
 
 
 def distances(edges: list[tuple[int, int]], root: int) -> dict[int, int]:
@@ -133,7 +133,7 @@ def test_facts_ask_for_one_step_more_each(between: Any) -> None:
     assert set(prompts[:, -1].tolist()) == {config.token("answer")}
     asked, _ = world.queries.matrix(world.queries.with_role("answer"))
     assert asked.shape == (10, prompts.shape[1])
-    if between == "path":  # of which the model says its own
+    if between == "path":  # the model answers with its own
         assert (asked[:, 30:36] == config.token("collapsed")).all()
 
 
@@ -151,7 +151,7 @@ def test_a_thought_is_the_last_state_as_the_next_embedding(made: Any) -> None:
     ids = prompts("thought")
     told = made.first(ids[:, :30:2]) + made.second(ids[:, 1:30:2])
     states = [told]
-    for _ in range(3):  # all over again each time, with nothing kept from before
+    for _ in range(3):  # computed from scratch each time, without a cache
         states.append(made.passed(torch.cat(states, 1), [None, None])[0])
     asks = made.first(ids[:, -1:])
     state, _ = made.passed(torch.cat([*states, asks], 1), [None, None])
@@ -179,7 +179,7 @@ def test_a_swapped_thought_is_that_of_the_sequence_before(made: Any) -> None:
 
 
 class Knows:
-    """A model whose logits are largest for near nodes of the own tree."""
+    """A model whose logits are largest for near nodes of the same tree."""
 
     def __init__(self, scale: float) -> None:
         self.scale = scale
@@ -210,7 +210,7 @@ def test_the_right_candidate_is_chosen(scale: float, chosen: float) -> None:
     found = frontier.answered(Knows(scale), [SMALL.build(seed=3)])
     assert found["fed"].to_list() == ["thought", "collapsed", "swapped"]
     assert set(found["chosen"]) == {chosen}
-    # The root, or a node of the other tree, is larger.
+    # The root or a node of the other tree has a larger logit.
     assert set(found["accuracy"]) == {0.0}
 
 

@@ -1,4 +1,4 @@
-"""What each condition of Feature Resemblance, Table 2, trains and asks."""
+"""Training and evaluation of each condition of Feature Resemblance, Table 2."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_what_comes_last() -> None:
 
 @pytest.mark.slow
 def test_a_random_model_learns_what_it_is_told() -> None:
-    """And is at chance before; of shuffled categories it is asked the shuffled ones."""
+    """Before training it is at chance; shuffled categories are also used in its evaluation."""
     training = FineTune(method="full", rate=1e-2, epochs=120, batch_tokens=2048)
     before = tell_and_ask(
         model=Outside(name="@tiny"),
@@ -84,7 +84,7 @@ def test_a_random_model_learns_what_it_is_told() -> None:
 
 
 def test_shuffled_categories_are_the_answers() -> None:
-    """What is told and what is asked agree, and differ from the true categories."""
+    """Training and evaluation use the same categories, which differ from the true ones."""
     lesson, true = (
         Analogies(rows=6, condition="shuffled SA"),
         Analogies(rows=6, condition="SA"),

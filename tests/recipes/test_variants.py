@@ -9,7 +9,7 @@ from inweights.errors import ConfigError
 from inweights.models.configs import MambaConfig
 from inweights.recipes import get_recipe
 
-#: A path-star's model is a setting as a whole.
+#: The whole model of a path-star is a setting.
 STAR = "stars.0.model."
 ON_STARS = ("fig3", "fig4", "fig12", "fig33", "fig34", "fig35", "fig36")
 

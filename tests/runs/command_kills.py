@@ -1,14 +1,14 @@
 """Kill commands while they work, and check that the same commands then end as usual.
 
 ``python -m tests.runs.command_kills FOLDER KILLS [SEED] [COMMAND…]`` kills ``verify
---settle``, ``predict --by training``, ``plan``, ``work`` and ``status``, each so many
-times, one to three times in a trial. A kill falls before a call that is drawn from all
-that an undisturbed process makes, half of them from its operations on files, so that no
-clock decides, and a fast machine is killed where a slow one is. Then the same command
-has to end well, with the tables and the output of a place that nothing disturbed, and
-leave nothing over. It prints where the kills fell, and how many parts of files are left
-in stores. Processes are forked; this one never touches polars, whose threads would not
-survive that.
+--settle``, ``predict --by training``, ``plan``, ``work`` and ``status``, each this many
+times, one to three times per trial. A kill happens before a call that is drawn at random
+from all calls of an undisturbed process, half of them from its operations on files. Thus
+it does not depend on a clock, and fast and slow machines are killed at the same calls.
+Afterwards the same command has to succeed, with the tables and the output of an
+undisturbed process, and without leaving temporary files. The program prints where the
+kills happened, and how many incomplete files are left in stores. Processes are forked;
+this one never uses polars, whose threads would not survive forking.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from inweights.training.checkpoint import StateFile
 
 NAME, PLUGIN = "tests/undecided", "tests.experiments.small"
 SOURCE = f"{os.sep}inweights{os.sep}"
-#: Operations that change files: functions of the system, and methods of open files.
+#: Operations that change files: system functions, and methods of open files.
 OPERATIONS = {"replace", "rename", "unlink", "rmdir", "mkdir", "link", "write", "fsync"}
 FACTS = "ann,born_in,rome\nbob,born_in,oslo\nrome,country,italy\noslo,country,norway\n"
 PAPER = Paper("tests", "Tests", claims_of="ours")
 stating = PAPER.stating("undecided", "nowhere")
 identity = share("accuracy", "accuracy", role="identity")
-#: One claim that four seeds leave open, so that more are added.
+#: A claim that is undecided with four seeds, so that seeds are added.
 RECIPE = PAPER.recipe(
     "undecided",
     title="Undecided",
@@ -64,11 +64,11 @@ PLANNED = recipe("tests/planned", Trainings(kinds=3, steps=20), trainings, 2)
 
 @cache
 def prepare() -> None:
-    """Make the recipe known, and checkpoints frequent, in a process that is killed or broken."""
+    """Register the recipe and make checkpoints frequent in a process that will be killed."""
     register(RECIPE)
     assert StateFile.__init__.__kwdefaults__
     StateFile.__init__.__kwdefaults__["every_seconds"] = (
-        0.0  # a checkpoint at each look
+        0.0  # a checkpoint whenever the time is checked
     )
 
 
@@ -80,10 +80,10 @@ class Fault:
     """Count the calls of this process within the library, and act before one of them.
 
     Args:
-        at: Which call, or operation on files; none if 0.
+        at: Index of the call, or of the operation on files; none if 0.
         files: Whether operations on files are counted.
-        log: Where it says how many there were, or where it fell.
-        act: What is called at the fault; by default it kills the process.
+        log: File for the number of calls, or for the place of the fault.
+        act: Function that is called at the fault; by default it kills the process.
     """
 
     def __init__(
@@ -127,11 +127,11 @@ def run(
     act: Callable[[], None] = kill,
     log: Path | None = None,
 ) -> None:
-    """Run a command in a place; say how many calls it made, or where the fault fell."""
+    """Run a command in a folder, and return its number of calls or the place of the fault."""
     prepare()
     here.mkdir(parents=True, exist_ok=True)
     os.chdir(here)
-    # What it reads lies in its place: a home may be closed to whom the command becomes.
+    # Its input is in its folder, since the command's new user may not read the home.
     os.environ |= {
         name: str(here / name.partition("_")[2].lower())
         for name in ("INWEIGHTS_RUNS", "INWEIGHTS_RESULTS")
@@ -182,7 +182,7 @@ PREDICT = [
     "--page",
     "p.html",
 ]
-#: What is there before, and the command.
+#: Preparation of the folder, and the command.
 COMMANDS: dict[str, tuple[Callable[[Path], None], list[str]]] = {
     "verify": (first_run, ["verify", "undecided", "--settle", "--jobs", "1", "--json"]),
     "predict": (facts, [*PREDICT, "--json"]),
@@ -193,11 +193,11 @@ COMMANDS: dict[str, tuple[Callable[[Path], None], list[str]]] = {
 
 
 def found(here: Path) -> dict[str, str]:
-    """What a command said, and the tables and plans that it left; and that nothing else is left."""
+    """Return a command's output, tables and plans, after checking that nothing else is left."""
     said = json.loads((here / "out").read_text())
     over = [p.name for p in here.rglob("*") if p.suffix in (".work", ".old")]
     over += [p.name for p in here.rglob("unfinished/*/*")]
-    # Beside a file of a store or a plan a part of it may stay, which nothing reads.
+    # An incomplete file, which nothing reads, may be left in a store or a plan.
     over += [p.name for p in here.glob("runs/tests/**/*.partial")]
     assert not over, over
     kept = [
@@ -216,7 +216,7 @@ def found(here: Path) -> dict[str, str]:
 
 
 def _lasting(said: Any) -> Any:
-    """What is the same each time: no seconds, no place, and no lease that its owner left."""
+    """Return the reproducible part of an output, without times, paths and leases."""
     if isinstance(said, dict):
         gone = ("seconds", "page", "place", "folder", "command", "collect", "workers")
         return {k: _lasting(v) for k, v in said.items() if k not in gone}
@@ -224,11 +224,11 @@ def _lasting(said: Any) -> Any:
 
 
 def again(words: list[str], name: str, here: Path) -> str:
-    """Run the command once more, undisturbed; return the output where it is refused."""
+    """Run the command once more without a fault, and return its output if it is refused."""
     code = forked(partial(run, words, here))
     said = (here / "err").read_text()
     if code == 2 and name == "plan" and "already contains a plan" in said:
-        return said  # the kill fell after the plan was whole
+        return said  # the kill happened after the plan was complete
     assert code == 0, f"{name} ended with {code}: {said}"
     return ""
 

@@ -1,13 +1,13 @@
 """Edit stored files one at a time, and check that each edit is noticed or harmless.
 
-``python tests/runs/edits.py FOLDER EDITS [SEED] [SUBJECT…]`` makes a sealed run, a
-store, kept weights, a training with a checkpoint, and a fine-tuning with its state;
-changes one file of one of them in one way, lets the library read it or go on, and
-compares with what nobody edited. It prints how many edits ended how. An edit is
-*refused* in one line, what it damaged is *made again*, or it is *harmless*: the results
-are the same, bit for bit. Anything else is an error. Processes are forked, so that
-torch is imported once; this one never touches polars, whose threads would not survive
-that.
+``python tests/runs/edits.py FOLDER EDITS [SEED] [SUBJECT…]`` makes a complete run, a
+store, stored weights, a training run with a checkpoint, and a fine-tuning run with its
+state. It then changes one file of one of them, makes the library read or continue it, and
+compares the results with those without edits. It prints the numbers of edits by outcome.
+An edit is *refused* with one line, the damaged part is *made again*, or the edit is
+*harmless*: the results are bitwise equal. Anything else is an error. Processes are forked,
+so that torch is imported once; this one never uses polars, whose threads would not
+survive forking.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from inweights.lm.tuning.job import finetune_to
 from inweights.runs import RunStore
 from inweights.training.checkpoint import StateFile
 
-#: Exit codes of a look: the same results, an error in one line, and other results.
+#: Exit codes after reading: the same results, an error of one line, or other results.
 SAME, REFUSED, OTHER = 0, 17, 18
 assert StateFile.__init__.__kwdefaults__
 StateFile.__init__.__kwdefaults__["every_seconds"] = 0.02
@@ -84,7 +84,7 @@ def remove(_: random.Random, file: Path, __: list[Path]) -> None:
 
 
 def exchange(rng: random.Random, file: Path, files: list[Path]) -> None:
-    """Another file of the same kind in its place, whole by itself."""
+    """Replace a file with another valid file of the same kind."""
     others = [one for one in files if one.suffix == file.suffix and one != file]
     file.write_bytes(rng.choice(others).read_bytes() if others else b"{}")
 
@@ -104,7 +104,7 @@ EDITS = (flip, flip, truncate, lengthen, overwrite, empty, remove, exchange, lin
 
 
 class Subject:
-    """Something stored: how it is made, which of its files are edited, and how it is read."""
+    """A stored object: how it is made, which of its files are edited, and how it is read."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ def kept(here: Path) -> None:
 
 
 def interrupted(here: Path) -> None:
-    """A training that was killed when it had written its first checkpoint."""
+    """Make a training run that was killed after its first checkpoint."""
     child = start(lambda: train_until_a_checkpoint(here))
     assert end(child) == -signal.SIGKILL, "it ended before it had a checkpoint"
 
@@ -155,7 +155,7 @@ def train_until_a_checkpoint(here: Path) -> None:
 
 
 def halted(here: Path) -> None:
-    """A fine-tuning that was stopped when it had updates behind it."""
+    """Make a fine-tuning run that was stopped after some updates."""
 
     def halt(step: int, _total: int, _what: str) -> None:
         if step == 2:
@@ -168,7 +168,7 @@ def halted(here: Path) -> None:
 
 
 def loaded(here: Path) -> dict[str, Any]:
-    """A complete run, read back; and its list, which nothing takes down."""
+    """Read a complete run, and list the runs, which must not fail."""
     assert all(found.state for found in RunStore(here))
     outcome = load(RECIPE, folder_of(RECIPE, here))
     return dict(outcome.tables) | {"claims": outcome.claims}
@@ -219,7 +219,7 @@ def fingerprint(found: dict[str, Any]) -> str:
 
 
 def look(subject: Subject, here: Path, expected: Path) -> None:
-    """Read what was edited, and end with how that went; the first time, write what is expected."""
+    """Read the edited object, and exit with the outcome."""
     try:
         found = fingerprint(subject.read(here))
     except InweightsError as error:
@@ -233,7 +233,7 @@ def look(subject: Subject, here: Path, expected: Path) -> None:
 def edited(
     subject: Subject, rng: random.Random, base: Path, here: Path, expected: Path
 ) -> tuple[str, str]:
-    """Edit one file of a copy, look, and say which edit it was and how it ended."""
+    """Edit one file of a copy, read it, and return the edit and its outcome."""
     shutil.copytree(base, here, symlinks=True)
     files = subject.files(here)
     file, edit = rng.choice(files), rng.choice(EDITS)
@@ -254,7 +254,7 @@ def main(root: str, edits: str, seed: str = "0", *subjects: str) -> None:
     home, rng = Path(root), random.Random(seed)
     home.mkdir(parents=True, exist_ok=True)
     counts: Counter[tuple[str, str]] = Counter()
-    # What is read back takes a tenth of the time of what goes on, and is edited more
+    # Reading takes a tenth of the time of continuing, so objects that are read are edited more
     # often.
     *read, checkpoint, work, state = SUBJECTS
     names = subjects or [*read, checkpoint, *read, work, *read, state, *read]

@@ -1,16 +1,17 @@
 """Kill a run before its k-th operation on files, for each k in turn.
 
 ``python tests/runs/kills.py FOLDER RECIPE WHAT FROM [STEP] [HOW]`` does so for each k
-until one is not reached, lets the run go on each time, and compares its tables with
-those of a run that nothing disturbed. It prints the number of kills. Processes are
-forked, so that torch is imported once; this one never touches polars, whose threads
-would not survive that.
+until an operation is not reached. Each time it resumes the run, and compares its tables
+with those of an undisturbed run. It prints the number of kills. Processes are forked, so
+that torch is imported once; this one never uses polars, whose threads would not survive
+forking.
 
-WHAT is ``run``, ``fresh`` (a complete run is made again) or ``refresh`` (it is drawn
-again). FROM is ``start``, or ``seal`` to count only from where the run is about to be
-published. HOW is ``kill``, ``full`` (from the k-th operation on the disk is full) or
-``fault`` (the k-th one alone fails, as on a broken disk); both have to end in one line
-that says so, and opening a file to write counts, too.
+WHAT is ``run``, ``fresh`` (a complete run is repeated) or ``refresh`` (its pages are drawn
+again). FROM is ``start``, or ``seal`` to count only from the moment at which the run is
+about to be published. HOW is ``kill``, ``full`` (the disk is full from the k-th operation
+on) or ``fault`` (only the k-th operation fails, as on a broken disk). Both of the latter
+have to end with one line that reports the failure; opening a file for writing is also
+counted as an operation.
 """
 
 from __future__ import annotations
@@ -42,16 +43,16 @@ from inweights.experiments.engine.outcome_files import refresh
 from inweights.recipes import get_recipe
 from inweights.runs import RunFolder, RunStore
 
-#: Exit codes of a run that ended with an error that says why, and of one that a fault
-#: did not stop.
+#: Exit codes of a run that ended with an error message, and of one that a fault did not
+#: stop.
 STOPPED, WENT_ON = 17, 18
-#: How many operations there have been since a run was armed.
+#: Number of operations since :func:`arm` was called.
 reached = [0]
 OPERATIONS = ("replace", "rename", "unlink", "rmdir", "mkdir")
 
 
 def arm(k: int, how: str) -> None:
-    """Let the k-th operation from now on be the one that never happens."""
+    """Make the k-th operation from now on fail or kill the process."""
     count = itertools.count(1)
 
     def wrapped(operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -63,7 +64,7 @@ def arm(k: int, how: str) -> None:
             raise OSError(reason, os.strerror(reason))
         return operation(*args, **kwargs)
 
-    # A full disk lets things be removed.
+    # Files can be removed from a full disk.
     for name in OPERATIONS if how != "full" else ("replace", "rename", "mkdir"):
         setattr(os, name, partial(wrapped, getattr(os, name)))
     if how != "kill":
@@ -117,7 +118,7 @@ def disturbed(
                 publish=late,
             )
     except InweightsError as error:
-        # An error is what a fault ends in, and no kill; and it is one line.
+        # A fault ends with an error of one line, not with a kill.
         os._exit(STOPPED if how != "kill" and "\n" not in str(error) else 1)
     if reached[0] >= k:
         os._exit(WENT_ON)

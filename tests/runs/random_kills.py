@@ -1,13 +1,12 @@
 """Kill runs at random times, alone and two with one config, and resume them.
 
 ``python tests/runs/random_kills.py FOLDER RECIPE KILLS [SEED] [JOBS] [MOMENT…]``
-compares the tables of each run that went on with those of one that nothing disturbed,
-bit for bit, and prints how many processes it killed, in how many trials, and where they
-were. Moments are drawn in three ways, or in those that are given: in the ``first``
-second, at ``any`` time that a whole run takes, and in the ``sealing``, before one of
-the operations on files from where the run is published. ``tests/trainings`` is a recipe
-that trains, with a checkpoint twenty times a second, and so does ``fine-tuning``, which
-is no recipe.
+checks that the tables of each resumed run are bitwise equal to those of an undisturbed
+run, and prints how many processes it killed, in how many trials, and at which stage.
+Moments are drawn in three ways, or in the given ones: in the ``first`` second, at ``any``
+time of a whole run, and in the ``sealing``, before one of the operations on files that
+publish the run. ``tests/trainings`` is a recipe that trains, with a checkpoint twenty
+times a second. ``fine-tuning`` also trains, but is not a recipe.
 """
 
 from __future__ import annotations
@@ -44,26 +43,26 @@ from inweights.training.checkpoint import StateFile
 TRAINED = recipe("tests/trainings", Trainings(kinds=3, steps=600), trainings, 4)
 OURS = {one.name: one for one in (RECIPE, TRAINED)}
 MOMENTS = ("first", "any", "sealing")
-#: Operations on files of a sealing.
+#: Number of operations on files that publish a run.
 OPERATIONS = 5
-#: The second one is this module, so that processes that train keep as many checkpoints.
+#: The second one is this module, so that training processes write as many checkpoints.
 PLUGINS = ("tests.experiments.small", "tests.runs.random_kills")
 assert StateFile.__init__.__kwdefaults__
 StateFile.__init__.__kwdefaults__["every_seconds"] = 0.05
 assert finetune.__kwdefaults__
 finetune.__kwdefaults__["every_seconds"] = 0.05
 TUNED = msgspec.structs.replace(TUNE, epochs=20)
-#: What a fine-tuning imports late, so that its forks need not.
+#: Modules that fine-tuning imports late, imported here so that forks need not do so.
 LATE = ("accelerate", "torch._dynamo", "transformers.models.llama.modeling_llama")
 
 
 class Trial:
-    """Runs of one recipe in one place, and when they are killed.
+    """Runs of one recipe in one folder, and the moments at which they are killed.
 
     Args:
-        recipe: What runs.
-        here: The place.
-        jobs: Processes that train side by side.
+        recipe: Name of the recipe.
+        here: The folder.
+        jobs: Number of parallel processes.
     """
 
     def __init__(self, recipe: Recipe, here: Path, jobs: int) -> None:
@@ -91,7 +90,7 @@ class Trial:
         )
 
     def again(self, reference: Path) -> None:
-        """Let the run go on, and hold what it ends with against one that nothing disturbed."""
+        """Resume the run, and compare its results with those of an undisturbed run."""
         resumed(self.recipe, self.here, "run", "start", reference)
 
     def where(self) -> str:
@@ -107,7 +106,7 @@ class Trial:
 
 
 class Tuning(Trial):
-    """Fine-tunings of a tiny model to one folder; of two at once the second one is refused."""
+    """Fine-tuning runs of a tiny model; a second one in the same folder is refused."""
 
     def run(self, operation: int = 0) -> None:
         def told(step: int, total: int, _what: str) -> None:
@@ -159,7 +158,7 @@ def main(
     while killed < int(kills):
         trial += 1
         one = kind(recipe, Path(root) / str(trial), int(jobs))
-        for _ in range(rng.choice((1, 2, 3))):  # a run that goes on may be killed again
+        for _ in range(rng.choice((1, 2, 3))):  # a resumed run may be killed again
             one.sealing.unlink(missing_ok=True)
             moment = rng.choice(moments or MOMENTS)
             before = rng.randint(1, OPERATIONS) if moment == "sealing" else 0

@@ -1,13 +1,14 @@
 """Let the disk fail during commands, which must end well or print one clear line.
 
-``python -m tests.runs.store_faults FOLDER FAULTS [SEED] [HOW…]`` lets a store become
+``python -m tests.runs.store_faults FOLDER FAULTS [SEED] [HOW…]`` makes a store
 ``read-only``, ``full`` or ``gone`` (renamed) before an operation on files of ``verify
---settle`` and ``work``, drawn from all that an undisturbed process makes, so that no
-clock decides. The command has to end by itself, well or with one line that says what is
-wrong. When the disk is as it was, the same command has to end well, with the tables and
-the output of a place that nothing disturbed. It prints where the faults fell, and how
-the commands ended. Root, whom no rights stop, becomes nobody; on a full disk no file
-may have a byte (``RLIMIT_FSIZE``).
+--settle`` and ``work``. The operation is drawn at random from those of an undisturbed
+process, so it does not depend on a clock. The command has to end by itself, successfully
+or with one line that states the problem. When the disk is restored, the same command has
+to succeed, with the tables and the output of an undisturbed process. The program prints
+where the faults happened, and how the commands ended. If the user is root, to whom
+permissions do not apply, the command runs as nobody. On a full disk, files cannot grow
+(``RLIMIT_FSIZE``).
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from tests.fuzz.worker import NOBODY
 from tests.runs.command_kills import COMMANDS, again, found, run
 
 HOW = ("read-only", "full", "gone")
-#: What a command says whose disk is full.
+#: Message of a command whose disk is full.
 PIPE = [0, 0]
 #: The folder of the store of each command.
 STORES = {"verify": "runs", "work": "plan"}
 
 
 def read_only(store: Path) -> None:
-    """No more writing in a folder and below it, for anybody but root."""
+    """Make a folder and its contents read-only for all users except root."""
     for folder in (store, *(path for path in store.rglob("*") if path.is_dir())):
         folder.chmod(0o555)
     if os.getuid() == 0:
@@ -51,7 +52,7 @@ def writable(store: Path) -> None:
 
 
 def full(_store: Path) -> None:
-    """No file may have a byte more; what is said goes where it can."""
+    """Forbid files to grow, and redirect the output to where it can be written."""
     for stream in (1, 2):
         os.dup2(PIPE[1], stream)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
@@ -62,7 +63,7 @@ def gone(store: Path) -> None:
 
 
 def back(store: Path) -> None:
-    """What was renamed has its name again; what was begun in its place meanwhile is thrown away."""
+    """Undo the renaming, and remove what was created in the folder's place."""
     shutil.rmtree(store, ignore_errors=True)
     store.with_name("elsewhere").rename(store)
 
@@ -75,7 +76,7 @@ FAULTS: dict[str, tuple[Callable[[Path], None], Callable[[Path], None]]] = {
 
 
 def trial(name: str, how: str, here: Path, at: int) -> str:
-    """Let the disk of a command fail, mend it, and say how the command ended."""
+    """Make the disk of a command fail, restore it, and return how the command ended."""
     fail, mend = FAULTS[how]
     store = here / STORES[name]
     log = here.with_name(f"{here.name}.log")
@@ -96,7 +97,7 @@ def trial(name: str, how: str, here: Path, at: int) -> str:
 
 
 def _shape(line: str) -> str:
-    """A line without what is another one each time."""
+    """Return a line without the parts that vary between calls."""
     return re.sub(r"[0-9a-f]{6,}", "*", line)
 
 

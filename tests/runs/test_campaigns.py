@@ -1,4 +1,4 @@
-"""Short forms of the campaigns of kills and faults; ``make faults`` runs the long ones."""
+"""Short forms of the programs with kills and faults; ``make faults`` runs the long ones."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def test_commands_killed_before_any_call(forks: Forks, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_disk_that_fails_while_a_command_works(forks: Forks, tmp_path: Path) -> None:
-    """In processes of their own, as a command gives up its rights, or where it writes."""
+    """Commands run in separate processes, since they give up permissions or their output."""
     done = forks.start("tests.runs.store_faults:main", tmp_path, 1, 1)
     assert done.wait() == 0, done.output
-    # read-only, full and gone, during two commands.
+    # Read-only, full and gone, during two commands.
     assert done.output.count("1 times") == 6
 
 

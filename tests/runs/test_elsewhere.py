@@ -1,4 +1,4 @@
-"""Runs that come from elsewhere, or were damaged: links, manifests, wrong types."""
+"""Runs from other people, and damaged runs: links, manifests, wrong types."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_runs_that_may_not_be_read_are_not_said_to_be_none(
 )
 @pytest.mark.parametrize("name", ["config.json", "manifest.json", "outcome.json"])
 def test_a_pipe_within_a_run(run, known, store, capsys, name) -> None:
-    """It keeps nobody waiting."""
+    """A pipe in a run folder does not block the reader."""
     (run.path / name).unlink()
     os.mkfifo(run.path / name)
     assert tell(capsys, store, "runs")[0] == 0
@@ -139,7 +139,7 @@ def test_a_link_at_work(store, tmp_path, fresh) -> None:
     ):
         make(store=store, execution=ExecutionOptions(fresh=fresh))
     assert sorted(p.name for p in disk.iterdir()) == ["manifest.json", "precious"]
-    assert [f.path for f in store] == []  # a link to no run is no run
+    assert [f.path for f in store] == []  # a broken link is not a run
 
 
 @pytest.mark.parametrize("name", ["figures", "tables", "outcome.json.partial"])

@@ -1,4 +1,4 @@
-"""What a run's record says of where it was made, and that asking changes and runs nothing."""
+"""A run's record of its environment, which is read without side effects."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_commit_of_the_current_folder(
     first = repositories()["current folder"]
     assert len(first["commit"]) == 40
     assert first["clean"] is True
-    # What is not tracked, such as runs, does not count.
+    # Untracked files, such as runs, are not counted as changes.
     (here / "runs.json").write_text("{}")
     (here / "below").mkdir()
     monkeypatch.chdir(here / "below")
@@ -54,7 +54,7 @@ def test_the_commit_of_the_current_folder(
 
 @needs_git
 def test_no_program_of_a_repository_is_run(here: Path) -> None:
-    """A filter or a monitor that its config names would run when git looks for changes."""
+    """Git would run a filter or monitor in the repository's config when it looks for changes."""
     ran = here / "ran"
     (here / ".gitattributes").write_text("*.py filter=own\n")
     git("config", "core.fsmonitor", f"touch {ran}; false")
@@ -78,7 +78,7 @@ def test_a_repository_without_a_commit_is_none(
 def test_a_library_that_is_installed_below_a_repository_is_not_of_it(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such as in an environment ``.venv`` within a project."""
+    """For example, if it is installed in an environment ``.venv`` within a project."""
     package = here / ".venv" / "lib" / "site-packages" / "inweights"
     package.mkdir(parents=True)
     monkeypatch.setattr(sys.modules[repositories.__module__], "_LIBRARY", package)
@@ -109,7 +109,7 @@ def test_versions_of_all_dependencies() -> None:
     packages = environment()["packages"]
     assert packages["numpy"] == np.__version__
     assert packages["torch"].partition("+")[0] == torch.__version__.partition("+")[0]
-    # One is needed by another.
+    # One package requires another.
     assert {"inweights", "msgspec", "joblib"} <= set(packages)
     assert not {"pytest", "ruff", "mypy", "sphinx"} & set(packages)
 

@@ -1,4 +1,4 @@
-"""Run folders: whole or not there; what was edited is noticed."""
+"""Run folders are complete or absent, and edits are detected."""
 
 from __future__ import annotations
 

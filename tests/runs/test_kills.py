@@ -27,7 +27,7 @@ def kills(forks: Forks, program: str, *words: object) -> int:
         ("run", "start", 30, 2),
         ("run", "seal", 5, 1),
         ("refresh", "start", 15, 2),
-        # Its operations are those of a run, and a few of its own.
+        # Its operations are those of a run, and a few more.
         ("fresh", "start", 40, 4),
     ],
 )

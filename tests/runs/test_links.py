@@ -1,4 +1,4 @@
-"""A link at any level of a store, a plan or a runs folder leads nowhere; ``tidy`` is careful."""
+"""Links in stores, plans and run folders are not followed, also by ``tidy``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PLAN = (
     *("store/leases", "store/leases/*", "store/leases/*/*"),
 )
 Doing = list[Callable[[], object]]
-#: Events of Python that read, list, write or delete what a path names.
+#: Audit events of Python that read, list, write or delete a path.
 TOUCHES = {
     "open",
     "os.listdir",
@@ -71,7 +71,7 @@ def _hook(event: str, given: tuple[object, ...]) -> None:
     ):
         outside, touched = watched[-1]
         place = Path.cwd() / given[0]
-        # What is renamed or removed is the link itself; what is opened is what it
+        # Renaming and removing affect the link itself; opening affects the file to which it
         # points to.
         real = (
             place.parent.resolve()
@@ -87,7 +87,7 @@ sys.addaudithook(_hook)
 
 @contextmanager
 def nothing_touched(outside: Path) -> Iterator[None]:
-    """Nothing below a folder is opened, listed, written or deleted in the block."""
+    """Check that nothing below a folder is opened, listed, written or deleted in the block."""
     before = {p: p.is_file() and p.read_bytes() for p in outside.rglob("*")}
     touched: list[str] = []
     watched.append((outside.resolve(), touched))
@@ -100,7 +100,7 @@ def nothing_touched(outside: Path) -> Iterator[None]:
 
 
 def plant(root: Path, pattern: str, kind: str, outside: Path) -> None:
-    """Put a link in the place of the first thing of a pattern; what it leads to looks right."""
+    """Replace the first match of a pattern with a link to a valid copy."""
     place = min(root.glob(pattern))
     outside.mkdir()
     target = outside / "there"
@@ -117,7 +117,7 @@ def plant(root: Path, pattern: str, kind: str, outside: Path) -> None:
 
 
 def said(doing: Doing) -> list[str]:
-    """Do one thing after another; return what is said of links. Nothing else may fail."""
+    """Perform actions one after another, and return the messages about links."""
     told = []
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -131,7 +131,7 @@ def said(doing: Doing) -> list[str]:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> Path:
-    """A run that is complete, one at work, an earlier one, and a training that was cut short."""
+    """Return a complete run, a running one, an earlier one, and an interrupted training run."""
     root = tmp_path_factory.mktemp("links") / "runs"
     folder = execute(RECIPE, "smoke", store=RunStore(root)).folder
     for other in (folder.work, folder.old):
@@ -196,7 +196,7 @@ def use_runs(root: Path) -> Doing:
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory) -> Path:
-    """A plan that was worked on: a task failed, and a lease was left."""
+    """Return a plan with a failed task and an abandoned lease."""
     root = tmp_path_factory.mktemp("links") / "plan"
     write(root)
     planned = Planned(str(root))
@@ -216,7 +216,7 @@ def write(root: Path) -> None:
 
 def use_plan(root: Path) -> Doing:
     def again() -> None:
-        with suppress(ConfigError):  # there is one
+        with suppress(ConfigError):  # there is a link
             write(root)
 
     return [

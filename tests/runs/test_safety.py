@@ -1,4 +1,4 @@
-"""Damaged tables, removed folders, two at once, what a kill leaves: nothing is lost silently."""
+"""Nothing is lost silently: damaged tables, removed folders, two runs at once, kills."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_table_that_is_lost_before_it_is_read_is_an_error(
     store, monkeypatch, damage
 ) -> None:
     class Loses:
-        """An executor whose first table is gone when it is done."""
+        """An executor that loses its first table."""
 
         def run(self, job, schedule) -> None:
             SameProcess().run(job, schedule)

@@ -1,4 +1,4 @@
-"""A recipe that takes milliseconds: six computations of two tables, nothing trained."""
+"""A recipe that takes milliseconds: six computations of two tables, without training."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ class Settings(Config):
     rows: int = 3
 
     def __post_init__(self) -> None:
-        check_size("rows", self.rows, most=500)  # beyond that a power is no float
+        check_size(
+            "rows", self.rows, most=500
+        )  # for larger values, a power exceeds the largest float
 
 
 def powers(base: int, rows: int) -> pl.DataFrame:
