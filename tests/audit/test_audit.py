@@ -1,4 +1,4 @@
-"""The audit of a user's facts: every number by hand on small sets, and quick on large ones."""
+"""The audit of a user's facts: numbers computed by hand, and fast on large sets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_an_audit_says_how_long_it_took(tmp_path: Path) -> None:
 
 
 def test_compositions_are_counted(tmp_path: Path) -> None:
-    """Ann reaches two countries through her two homes: complexity 2."""
+    """Ann's two homes lead to two countries, so the complexity is 2."""
     made = audit(
         facts(
             tmp_path,
@@ -56,7 +56,7 @@ def test_compositions_are_counted(tmp_path: Path) -> None:
         2,
     )
     assert home["expected"] == pytest.approx((1 / 2 + 1) / 2)
-    assert home["stated"] == 1  # ann is from italy: line 6 tells it
+    assert home["stated"] == 1  # ann is from italy, as line 6 states
     assert home["share"] == 1.0
     assert made.leaks.select("subject", "answer", "stated_as", "line").rows() == [
         ("ann", "italy", "from", 6)
@@ -83,7 +83,7 @@ def test_identities_are_noticed(tmp_path: Path) -> None:
     )
     told = dict(made.bridges.select("entity", "identity").rows())
     assert told == {"rome": True, "oslo": False}
-    assert made.compositions["chains"].to_list() == [2]  # not through the loop
+    assert made.compositions["chains"].to_list() == [2]  # not through the self-loop
     assert made.forecast is not None
     verdicts = dict(made.forecast.queries.select("prompt", "verdict").rows())
     assert verdicts["ann home in"] == "follows"
@@ -106,7 +106,7 @@ def test_transfers_and_their_order(tmp_path: Path) -> None:
     )
     row = made.transfers.row(0, named=True)
     assert (row["shared"], row["attribute"], row["pairs"]) == ("eats", "sings", 2)
-    assert row["late"] == 2  # that ann eats nuts is learnt after that she sings
+    assert row["late"] == 2  # the stage of "ann eats nuts" is after that of "ann sings"
     assert made.transfers.height == 1
 
 
@@ -132,7 +132,7 @@ def test_shortcuts(tmp_path: Path) -> None:
     )
     named = dict(made.name_overlap.rows())
     assert named["state"] == 1.0
-    # One or two letters are in many names.
+    # Many names contain one or two letters.
     assert named["symbol"] == named["sign"] == 0.0
     assert named["short for"] == named["called"] == 1.0
 
@@ -151,7 +151,7 @@ def test_no_chain_no_forecast(tmp_path: Path) -> None:
 
 
 def test_contradictions_do_not_stop_an_audit(tmp_path: Path) -> None:
-    """Of sums of tokens ``a r + x s`` is ``a s + x r``, but the answers are two p and two q."""
+    """Sums over tokens satisfy ``a r + x s = a s + x r``, but the answers are p, p and q, q."""
     rows = ["a,r,p", "x,s,p", "a,s,q", "x,r,q", "p,t,a"]
     made = audit(facts(tmp_path, *rows))
     assert made.forecast is not None
@@ -188,12 +188,15 @@ def test_answers_that_differ_by_relation_are_no_contradiction(tmp_path: Path) ->
     compositions = made.forecast.queries.filter(pl.col("role") == "composition")
     asked = compositions.select("prompt", "answer").rows()
     assert asked == [("a r s", "c"), ("x r s", "z"), ("x r r", "b"), ("y r s", "c")]
-    assert [row[-1] for row in made.leaks.rows()] == [7, 5]  # a and x are told outright
+    assert [row[-1] for row in made.leaks.rows()] == [
+        7,
+        5,
+    ]  # the facts state a and x directly
 
 
 @pytest.mark.slow
 def test_chains_of_large_sets_are_counted(tmp_path: Path) -> None:
-    """Hubs make tens of millions of chains of 40,000 triples, and a part of them is made."""
+    """Hubs give tens of millions of chains of 40,000 triples, a part of which is built."""
     rng = np.random.default_rng(0)
     ends, relations = (
         rng.zipf(1.3, size=(40_000, 2)) % 20_000,
@@ -212,7 +215,7 @@ def test_chains_of_large_sets_are_counted(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_of_dense_sets_a_part_is_forecast(tmp_path: Path) -> None:
-    """The shape of UMLS: the forecast is of a part, and every question is one of that part."""
+    """For a file like UMLS, the prediction covers a part, and all questions are of this part."""
     rng = np.random.default_rng(2)
     cells = rng.permutation(135 * 46 * 135)[:5_216].tolist()
     rows = [f"e{c % 135},r{c // 135 % 46},e{c // 135 // 46}" for c in cells]
@@ -247,7 +250,7 @@ def test_counts_are_those_of_the_list(tmp_path: Path) -> None:
     by_hand: dict[tuple[str, str], int] = {}
     for _, r, b in triples:
         for s2, r2, _ in triples:
-            # Also where a place is its own capital: no relation states identities.
+            # Also if a place is its own capital; no relation states identities.
             if b == s2:
                 by_hand[r, r2] = by_hand.get((r, r2), 0) + 1
     assert {

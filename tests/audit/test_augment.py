@@ -1,4 +1,4 @@
-"""Training data from facts: which rows it has, and what is held out."""
+"""Training data from facts: its rows, and held-out questions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_facts_are_told_in_three_wordings_unless_asked() -> None:
 
 
 def test_what_is_left_out_is_the_same_on_the_command_line() -> None:
-    """But for single facts, which the command states again and the function where asked."""
+    """Except for single facts, which the command repeats and the function only on request."""
     options = inspect.signature(augment).parameters
     for group in (Added(), Text(), StrategyInput):
         given = {name: getattr(group, name) for name in options if hasattr(group, name)}
@@ -66,7 +66,7 @@ def test_what_is_left_out_is_the_same_on_the_command_line() -> None:
     ("relation", "values", "one_each"),
     [
         ("hue", "red blue green", True),
-        ("hue", "red blue", False),  # too few to say
+        ("hue", "red blue", False),  # too few to decide
         ("hue", "red blue green green", False),
         ("mentor", "ann bob", True),
         ("mentor", "ann bob eve eve", False),  # half of them
@@ -77,7 +77,7 @@ def test_what_is_left_out_is_the_same_on_the_command_line() -> None:
 def test_values_that_tell_one_subject_from_the_others(
     tmp_path, relation, values, one_each
 ) -> None:
-    """Nearly all of them do, or most persons; names always."""
+    """A relation does if nearly all values are unique, or most for persons; names always do."""
     rows = [f"s{i},{relation},{value}" for i, value in enumerate(values.split())]
     assert of_one_each(facts(tmp_path, *rows), Wording()) == (
         {0} if one_each else set()
@@ -85,7 +85,7 @@ def test_values_that_tell_one_subject_from_the_others(
 
 
 def test_no_other_candidate_is_right(tmp_path: Path) -> None:
-    """Ann has two homes, so that two countries are right for her, in one question; Bob has one."""
+    """Ann has two homes, so one question has two right countries; Bob has one home."""
     rows = [
         "ann,home,rome",
         "ann,home,oslo",
@@ -98,8 +98,8 @@ def test_no_other_candidate_is_right(tmp_path: Path) -> None:
     ).questions
     made = asked.filter(pl.col("role") == "composition")
     told = {(r["subject"], r["answer"]): r for r in made.iter_rows(named=True)}
-    # The bridge, at which a model may stop half-way, is one; of what is right for Ann
-    # only one is.
+    # The bridge, at which a model may stop, is a candidate; of Ann's right answers, only
+    # one is.
     (ann,) = made.filter(subject="ann").iter_rows(named=True)
     assert {*ann["accepted"], *ann["also_right"]} == {"italy", "norway"}
     bridge = {"italy": "rome", "norway": "oslo"}[ann["answer"]]
@@ -115,7 +115,7 @@ def test_no_other_candidate_is_right(tmp_path: Path) -> None:
 
 
 def test_analogies(tmp_path: Path) -> None:
-    """Bob and Cid eat nuts, as Ann does, who sings; Dora eats them too, and hums already."""
+    """Bob and Cid eat nuts like Ann, who sings; Dora also eats them, but hums."""
     rows = ["ann,eats,nuts", "bob,eats,nuts", "cid,eats,nuts", "ann,does,singing"]
     rows += ["eve,eats,figs", "eve,does,humming", "fay,eats,figs", "guy,eats,figs"]
     asked = augment(facts(tmp_path, *rows, "guy,does,singing")).questions
@@ -123,7 +123,7 @@ def test_analogies(tmp_path: Path) -> None:
     told = {
         (r["subject"], r["answer"], r["bridge"]) for r in made.iter_rows(named=True)
     }
-    # figs: no agreement.
+    # Those who eat figs do not agree.
     assert told == {
         ("bob", "singing", "ann"),
         ("cid", "singing", "ann"),
@@ -143,7 +143,7 @@ def test_questions_with_one_candidate_are_left_out_and_counted(tmp_path: Path) -
 def test_work_on_large_sets_grows_with_facts_not_with_chains(
     tmp_path: Path, monkeypatch
 ) -> None:
-    """Twice the facts of hubs make over three times the chains, of which a hundred are asked."""
+    """Twice the facts give over three times the chains, of which a hundred are evaluated."""
     monkeypatch.setattr(held_out, "QUESTIONS", 100)
     rng = np.random.default_rng(0)
     ends, relations = (
@@ -179,7 +179,7 @@ def test_control_has_no_identities_and_as_many_words() -> None:
 
 
 def test_control_of_as_many_tokens() -> None:
-    """Where tokens are counted, here letters, the control is as long in these."""
+    """If tokens are counted (here letters), the control has the same number of tokens."""
 
     def letters(texts: Sequence[str]) -> list[int]:
         return [len(text) for text in texts]
@@ -195,7 +195,7 @@ def test_control_of_as_many_tokens() -> None:
 def test_stated_identities_are_not_added_again(tmp_path: Path) -> None:
     rows = facts(tmp_path, "ann,home,rome", "rome,in,italy", "rome,is,rome")
     assert "identity" not in augment(rows, strategies=["identities"]).counts
-    # Who loves himself among others is not stated to be himself.
+    # A person who loves also himself is not an identity.
     rows = facts(tmp_path, "ann,loves,rome", "rome,in,italy", "rome,loves,rome")
     assert augment(rows, strategies=["identities"], wordings=1).counts["identity"] == 1
 
@@ -277,7 +277,7 @@ def test_similarity_comes_first() -> None:
     first = set(made.train.filter(pl.col("stage") == 0)["role"])
     assert first == {"fact", "identity"}
     late = made.train.filter(pl.col("stage") == 1)
-    assert "Mozart" in " ".join(late["text"])  # nobody else was born where he was
+    assert "Mozart" in " ".join(late["text"])  # nobody else was born in his place
 
 
 def test_two_subjects_with_one_value_are_a_first_stage(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Training data written to files: the same bytes twice, and read by the tools they are for."""
+"""Training data written to files: reproducible bytes, read by the intended tools."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def test_loads_as_a_hugging_face_dataset(tmp_path: Path) -> None:
     )
     assert chat[0]["messages"][1] == {"role": "assistant", "content": "Salzburg."}
     assert train[0]["prompt"] + train[0]["completion"] == text[0]["text"]
-    # A row in several forms is one that trainers take for the wrong one.
+    # Trainers would misread a row that matches several formats.
     assert not {"text", "messages"} & set(train.column_names)
     assert not {"prompt", "completion"} & {*text.column_names, *chat.column_names}
 
 
 def test_tasks_name_columns_that_are_there(tmp_path: Path) -> None:
-    """lm-eval takes a column as it is where a setting is the name of one."""
+    """lm-eval reads a column if a setting is the name of a column."""
     yaml = pytest.importorskip("yaml", reason="pip install pyyaml lifts this")
     folder = write_augmented(augment(PEOPLE), tmp_path / "out") / "lm_eval"
     tasks = sorted(folder.glob("*.yaml"))

@@ -1,4 +1,4 @@
-"""From a file of 300 facts of an invented company to a tuned model, as a stranger would go."""
+"""From 300 facts about an invented company to a tuned model, as a new user would do it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LAND = {"Malmö": "Sweden", "Lund": "Sweden", "Kraków": "Poland", "Cork": "Irel
 
 
 def company(seed: int = 3) -> list[tuple[str, str, str]]:
-    """One-to-many, dates, accents, quotes, inverses; repetitions, aliases and contradictions."""
+    """Write facts with several values, dates, accents, inverses, aliases and contradictions."""
     rng = np.random.default_rng(seed)
     people = [f"{name} {family}" for family in FAMILIES for name in NAMES][:45]
     teams = [f'Team "{bird}", Ltd.' for bird in ("Heron", "Kite", "Wren", "Crane")]
@@ -128,7 +128,7 @@ def test_five_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert kinds["duplicate"] == 6
     assert kinds["contradiction"] == 2
     assert kinds["alias"] == 1
-    assert kinds["inverse"] == 2  # who leads a team is a member of it
+    assert kinds["inverse"] == 2  # the leader of a team is a member of it
     assert made["mended"] == {
         "facts": len(rows) - 4,
         "renamed": 1,

@@ -1,4 +1,4 @@
-"""What is printed of an audit, and the page beside it."""
+"""The printed output of an audit, and its page."""
 
 from __future__ import annotations
 

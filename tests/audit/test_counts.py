@@ -1,4 +1,4 @@
-"""Counts at their edges: how many chains are listed, and pairs that share more than one value."""
+"""Counts at their limits: numbers of listed chains, and pairs that share several values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from inweights.audit.counts import chains, shortcuts
 
 
 def facts(*rows: str) -> pl.DataFrame:
-    """Triples, written as ``subject relation object``."""
+    """Return triples, written as ``subject relation object``."""
     columns = ["subject", "relation", "object"]
     table = pl.DataFrame([row.split() for row in rows], columns, orient="row")
     lines = pl.int_range(pl.len(), dtype=pl.Int64)
@@ -46,7 +46,7 @@ def test_relations_with_as_many_pairs_are_in_the_order_of_their_names() -> None:
 
 
 def test_pairs_that_share_two_values_count_once() -> None:
-    """Ann and Bob share Rome and Oslo; only Ann has a job, so that there is one pair."""
+    """Ann and Bob share Rome and Oslo; only Ann has a job, so there is one pair."""
     both = facts(
         "Ann in Rome", "Bob in Rome", "Ann in Oslo", "Bob in Oslo", "Ann job x"
     )

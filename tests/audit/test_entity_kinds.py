@@ -1,4 +1,4 @@
-"""Kinds of entities against their definition, in sets of entities and exact fractions."""
+"""Kinds of entities, compared with their definition by sets and exact fractions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Role = tuple[int, int]
 
 
 class Plain:
-    """Who has which role, and who has which values."""
+    """Roles and values of the entities, as plain sets."""
 
     def __init__(self, rows: list[tuple[int, int, int]]) -> None:
         self.rows = rows
@@ -54,7 +54,7 @@ class Plain:
         return len(others) >= 3 and 4 * len(both) >= 3 * len(others)
 
     def lacks(self, name: int, other: int) -> set[Role]:
-        """Relations that other entities of a name's kind begin, and ``other`` begins as well."""
+        """Return the relations that a name lacks, although ``other`` and its kind have them."""
         return {
             role
             for role in self.roles(other) - self.roles(name)
@@ -85,7 +85,7 @@ class Plain:
             if role[1] == 0 and any(self.is_rule(mine, role, name) for mine in own)
         }
         uses, more = self.uses(name), self.uses(other)
-        if not expected and not begun:  # only ever an object
+        if not expected and not begun:  # occurs only as an object
             sure = uses == 1 and more >= 3
         else:
             sure = uses <= 2 and more >= uses and (lacks or fills)

@@ -1,4 +1,4 @@
-"""What an audit comes to: the headline, and what is to be done."""
+"""The result of an audit: the headline, and recommended actions."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_the_outlook_adds_up(tmp_path: Path) -> None:
                 & made.forecast.queries["prompt"].str.ends_with(f" {first} {second}")
             )
             assert asked.height == count
-    # Through rome.
+    # Through Rome.
     assert dict(zip(found["second"], found["follow"], strict=True))["in"] == 1
 
 
@@ -118,7 +118,7 @@ def test_the_outlook_adds_up(tmp_path: Path) -> None:
             "note",
             "1 shortcut",
         ),
-        # Five subjects are as few as are looked at.
+        # Five is the smallest number of subjects that is examined.
         ([f"p{i},in,asia" for i in range(5)], "", "note", "1 shortcut"),
         (
             ["a,r,a", "x,s,a", "a,t,z"],
@@ -165,7 +165,7 @@ def test_names_that_may_be_misspelt_are_told_without_a_copy(tmp_path: Path) -> N
 
 
 def test_the_statements_named_first_have_the_largest_margins() -> None:
-    """Of five that will be asserted three are named, and equal margins keep their order."""
+    """Three of five asserted statements are named, and equal margins keep their order."""
     rows = [("p", 0.1), ("q", 0.7), ("r", 0.3), ("s", 0.7), ("t", 0.2)]
     queries = pl.DataFrame(
         {
@@ -184,9 +184,9 @@ def test_the_statements_named_first_have_the_largest_margins() -> None:
 @pytest.mark.parametrize(
     ("rows", "count"),
     [
-        # Most of those that are liked have a colour of their own, as whoever likes them.
+        # Most liked entities have a colour, as do those who like them.
         ("Ann,likes,Bob\nAnn,color,red\nBob,color,blue\n", 0),
-        # One brand of three has an origin of its own: it may be an animal of that name.
+        # One of three brands has an origin, so it may be an animal of the same name.
         (
             "Ann,brand,Jaguar\nBen,brand,Ford\nCat,brand,Opel\n"
             "Ann,origin,Britain\nJaguar,origin,Brazil\n",
@@ -227,7 +227,7 @@ def test_a_value_of_ones_own_is_no_contradiction(
 def test_identities_are_counted_if_more_questions_follow_than_before(
     mended: int, broken: int, most: tuple[int, int], said: str
 ) -> None:
-    """All that could help are named only if they are more than those that are advised."""
+    """The number of helpful identities is stated only if it exceeds the advised number."""
     advice = SimpleNamespace(
         mended=range(mended),
         broken=range(broken),

@@ -1,7 +1,7 @@
-"""What is mended, audited and trained on of a few invented companies, stored as text.
+"""Corrections, audits and training texts of some invented companies, stored as text.
 
-``INWEIGHTS_WRITE=1 pytest tests/audit/test_golden_audit.py`` writes it again; read what
-changed.
+``INWEIGHTS_WRITE=1 pytest tests/audit/test_golden_audit.py`` rewrites the file; review
+the changes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from inweights.audit.strategies import STRATEGIES
 from inweights.worlds import Knowledge, read_knowledge
 
 GOLDEN = Path(__file__).with_name("golden")
-#: Facts with a shared value, a stated chain, an identity, a circle, dates, and a second
+#: Facts with a shared value, a stated chain, an identity, a cycle, dates, and a second
 #: stage.
 FEW = [
     ("Ann", "works in", "Kite Team", 0),
@@ -82,7 +82,7 @@ def _rows(title: str, table: pl.DataFrame) -> Iterator[str]:
 
 
 def mended(folder: Path) -> Iterator[str]:
-    """Two lists of each of eight companies with planted errors, and how sure the names are."""
+    """Return the corrections of eight companies with planted errors, and of names."""
     for seed in range(8):
         knowledge = _read(folder, *planted(np.random.default_rng(seed))[0])
         made = mend(knowledge, near=True)
@@ -95,7 +95,7 @@ def mended(folder: Path) -> Iterator[str]:
 
 
 def audited(folder: Path) -> Iterator[str]:
-    """Every table of an audit, its findings, and all of what is said without a forecast."""
+    """Return every table, finding and text of an audit without a prediction."""
     knowledge = _read(folder, ("subject", "relation", "object", "stage"), *FEW)
     made = audit(knowledge)
     for title in (
@@ -110,7 +110,7 @@ def audited(folder: Path) -> Iterator[str]:
         yield from _rows(title, table.sort(table.columns))
     yield from _rows("samples", made.samples)
     yield str(made.entity_positions)
-    # The texts have numbers of a solver.
+    # These texts contain numbers of a solver.
     yield from (finding.title for finding in findings(made))
     yield from (f"{finding}" for finding in findings(audit(knowledge, forecast=False)))
     yield headline(made)
@@ -118,7 +118,7 @@ def audited(folder: Path) -> Iterator[str]:
 
 
 def augmented(folder: Path) -> Iterator[str]:
-    """Every text of every strategy, the control's length, and every question."""
+    """Return the texts of every strategy, the control's length, and all questions."""
     knowledge = _read(folder, ("subject", "relation", "object", "stage"), *FEW)
     for name, options in OPTIONS.items():
         made = augment(knowledge, **options)

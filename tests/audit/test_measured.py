@@ -1,4 +1,4 @@
-"""What was measured of strategies, in words."""
+"""Descriptions of the measured effects of strategies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mended copy: names joined, repetitions left out, contradictions set apart, all listed."""
+"""The corrected copy: merged names, removed repetitions, separate contradictions."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("15", "renamed", "works in"),
         ("16", "left out", ""),
     ]
-    # Nothing replaced.
+    # Nothing was replaced.
     assert main(["audit", str(path), "--no-forecast", "--fix", str(out)]) == 2
     assert "already exists" in capsys.readouterr().err
 
@@ -204,7 +204,7 @@ def test_the_spelling_with_fewer_agreeing_facts_is_not_the_best() -> None:
 
 
 def edits(one: str, other: str) -> int:
-    """The definition: the least of what can be done with the last letters."""
+    """Compute the edit distance by its recursive definition."""
     if not one or not other:
         return len(one) + len(other)
     least = min(edits(one[:-1], other), edits(one, other[:-1])) + 1
@@ -224,7 +224,7 @@ def test_edits_are_counted_as_they_are_defined(one: str, other: str) -> None:
     ("one", "other", "differ"),
     [
         ("anna berg", "anne berg", True),
-        ("hall a", "hall b", False),  # letters that count
+        ("hall a", "hall b", False),  # letters that are compared
         ("team 1", "team 2", False),
         ("team1", "team2", False),
         ("new york", "newyork", True),

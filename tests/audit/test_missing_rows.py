@@ -1,4 +1,4 @@
-"""Facts that symmetric and inverse relations imply, against their definition."""
+"""Facts implied by symmetric and inverse relations, compared with their definition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Edges = set[tuple[int, int]]
 
 
 def is_inverse(relation: Edges, other: Edges) -> bool:
-    """Three fifths of its facts are turned by the other, or half that are three fifths there."""
+    """Return whether the other relation reverses enough of a relation's facts."""
     both = len(relation & {(o, s) for s, o in other})
     half = both >= Fraction(1, 2) * len(relation)
     covered = both >= Fraction(3, 5) * len(other)
@@ -27,7 +27,7 @@ def is_inverse(relation: Edges, other: Edges) -> bool:
 def test_missing_rows_are_those_of_the_definition(
     relations: int, entities: int
 ) -> None:
-    """Random files that turn about half of their facts: exact halves and three fifths occur."""
+    """Random files reverse about half of their facts, including exactly half or three fifths."""
     rng = np.random.default_rng(entities)
     missing = 0
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""Forecasts of several parts, as audits use them: what is counted is counted of the whole."""
+"""Predictions in several parts, as in audits: counts refer to the whole file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inweights.audit import Audit, audit, findings, headline, outlook
 from inweights.theory import predict
 from inweights.worlds import read_knowledge
 
-#: Chains of two facts come first in the file, and those of three first among the parts.
+#: Chains of two facts come first in the file, but chains of three first in the parts.
 SHORT = [row for i in range(3) for row in (f"a{i},home,b{i}", f"b{i},in,c{i}")]
 LONG = [
     row
@@ -30,7 +30,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Audit:
 
 
 def test_what_advice_mends_is_counted_where_it_was_asked(made: Audit) -> None:
-    """Places in the first part are others in the world, and both are places of compositions."""
+    """Indices in the first part differ from those in the world, and both are compositions."""
     assert made.forecast is not None
     assert made.forecast.advice is not None
     advice, queries = made.forecast.advice, made.forecast.queries

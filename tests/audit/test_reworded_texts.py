@@ -1,4 +1,4 @@
-"""Texts of a model that are used, or not, for their words of the relation."""
+"""Texts by a model are used only if they contain words of the relation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inweights.worlds import read_knowledge
 @pytest.mark.parametrize(
     ("relation", "said", "kept"),
     [
-        # Any word of more than three letters, in any of its forms, and no shorter one.
+        # Words of more than three letters in any form, and no shorter ones.
         ("eats at", "Ann eats daily in Rome", True),
         ("eats at", "Ann was at home in Rome", False),
         ("won the medal", "Ann got medals in Rome", True),

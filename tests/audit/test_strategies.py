@@ -1,4 +1,4 @@
-"""What strategies tell, what they never tell, and that the same goes in as comes out."""
+"""Texts of strategies: what they state, never state, and that nothing else is added."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from inweights.theory import predict
 from inweights.worlds import Knowledge, Triples, Wording, read_knowledge
 
 PEOPLE = read_knowledge("@people")
-#: Names that no word of a template holds, and none of which holds another.
+#: Names that no template contains, and none of which contains another.
 NAMES = tuple(f"Zq{a}{b}x" for a in "bdfgk" for b in "aeiou")
 RELATIONS = ("country", "reports_to", "born_in", "hue", "manages", "part_of")
 
@@ -47,7 +47,7 @@ def knowledge(rows: Sequence[tuple[int, int, int]]) -> Knowledge:
 
 
 def sentences(row: dict[str, object]) -> list[str]:
-    """Of a text of several facts one by one; any other text is one, however it is pointed."""
+    """Return the sentences of a text with several facts; any other text is one sentence."""
     text = str(row["text"])
     return (
         re.split(r"(?<=[.])\s", text)
@@ -74,7 +74,7 @@ def sentences(row: dict[str, object]) -> list[str]:
 def test_what_is_asked_is_told_only_where_it_says_so(
     rows, names, replayed, hops, hold_out, seed
 ) -> None:
-    """Read off the texts alone: in one sentence what is asked about, and after it the answer."""
+    """Checked on the texts alone: a sentence with the question's names followed by the answer."""
     text = [f"Once {' saw '.join(met)} all was well" for met in replayed]
     made = augment(
         knowledge(rows),
@@ -116,7 +116,7 @@ def test_chains_through_held_out_bridges_are_told_by_nothing() -> None:
 
 
 def test_chains_are_spread_where_there_are_too_many() -> None:
-    """Every fact begins one before any begins a second."""
+    """Every fact begins one chain before any begins a second one."""
     hub = [(i, 0, 20) for i in range(10)] + [(20, 3, 10 + i) for i in range(10)]
     made = augment(knowledge(hub), strategies=["derive"], wordings=1, most=10)
     derived = made.train.filter(pl.col("role") == "derived")
@@ -125,7 +125,7 @@ def test_chains_are_spread_where_there_are_too_many() -> None:
 
 
 def test_chains_that_fail_are_told_first() -> None:
-    """The order is that of the margins; what it does not name comes after, held-out ones never."""
+    """Chains are ordered by margin, then all others; held-out chains are never stated."""
     failing = failing_chains(PEOPLE)
     forecast = predict(Triples().world(PEOPLE), advise=False).queries
     margins = dict(forecast.select("prompt", "margin").iter_rows())
@@ -150,7 +150,7 @@ def ends_of(pair: tuple[int, int]) -> tuple[str, str]:
 
 
 def derived(made: Augmented) -> list[tuple[str, str]]:
-    """First subject and answer of every chain that is told, of subjects of one word."""
+    """Return the first subject and the answer of every stated chain."""
     rows = made.train.filter(role="derived").select("prompt", "completion").iter_rows()
     return [(prompt.split(" has ")[0], said.strip(" .")) for prompt, said in rows]
 
@@ -164,7 +164,7 @@ def derived(made: Augmented) -> list[tuple[str, str]]:
         ("Mozart was not born in Salzburg.", False),
         ("Mozart was born in Vienna.", False),
         ("Mozart, unlike Schubert, was born in Salzburg.", False),
-        ("Salzburg is the birthplace of Mozart.", False),  # would tell the reversal
+        ("Salzburg is the birthplace of Mozart.", False),  # would state the reversal
         ("Mozart died in Salzburg.", False),
         ("Was Mozart born in Salzburg?", False),
         ("Mozart was born in Salzburg, a town.", False),
@@ -172,7 +172,7 @@ def derived(made: Augmented) -> list[tuple[str, str]]:
     ],
 )
 def test_a_model_says_facts_again(said: str, kept: bool) -> None:
-    """What it wrote is told where the fact survived, and nowhere else."""
+    """A model's text is used only if it still contains the fact."""
 
     def rewrite(texts: Sequence[str]) -> list[str]:
         assert texts[0] == "Mozart was born in Salzburg."
@@ -221,7 +221,7 @@ def test_budget_counts_and_control() -> None:
 
 
 def test_replayed_text(tmp_path: Path) -> None:
-    """At most a quarter of the rest; a line that gives an answer away is marked."""
+    """Replayed text is at most a quarter of the rest; lines that reveal an answer are marked."""
     file = tmp_path / "text.txt"
     file.write_text(
         "Water is wet.\n\nMozart, some say, was from Austria.\n" + "So it goes.\n" * 500
@@ -239,7 +239,7 @@ def test_replayed_text(tmp_path: Path) -> None:
     asked = made.questions.filter(pl.col("told").list.contains("replay"))
     assert asked["prompt"].to_list() == ["The country of the birthplace of Mozart is"]
     folder = write_augmented(made, tmp_path / "data")
-    # No question asks for it.
+    # No question has this answer.
     assert pl.read_parquet(folder / "train_chat.parquet").height == 90
     assert {p.stem for p in (folder / "lm_eval").glob("*.yaml")} == {
         "composition",
@@ -294,7 +294,7 @@ def test_options_that_cannot_be(options, match: str) -> None:
 
 
 def test_what_is_said_of_strategies_is_what_is_stored() -> None:
-    """Medians with their intervals, from the seeds' numbers; and the page has the same numbers."""
+    """Medians and intervals follow from the seeds' numbers, and the page has the same ones."""
     stored = json.loads(STORED.read_text())
     assert {(row.strategy, row.asked) for row in MEASURED} == {
         (name, asked) for name in measured(stored) for asked in ASKED
@@ -327,7 +327,7 @@ def test_auto_takes_what_the_measurements_speak_for() -> None:
         (best,) = (row for row in rows if row.strategy == choice.strategy)
         assert all(best.gain >= row.gain for row in rows)
         assert best.source in choice.why
-    # What is taken for one kind of question may cost another.
+    # A strategy for one kind of question may harm another kind.
     cost = "but derive, selected for others, -.17"
     assert [cost in choice.why for choice in made.choices] == [False, False, True]
     with pytest.raises(ConfigError, match="unknown kind of question 'step'"):
@@ -335,7 +335,7 @@ def test_auto_takes_what_the_measurements_speak_for() -> None:
 
 
 def test_a_floor_states_each_fact_as_often_as_it_takes() -> None:
-    """Of the text a least share is single facts, all as often; without need nothing changes."""
+    """At least a given share of the text is single facts, each equally often."""
     sparse = augment(PEOPLE, strategies=["derive"], hold_out=0.2)
     more = augment(PEOPLE, strategies=["derive"], hold_out=0.2, floor=0.6)
     assert sparse.often == (1, 1)

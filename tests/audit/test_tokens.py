@@ -56,7 +56,7 @@ def test_special_tokens_do_not_count(folder: Path) -> None:
 
 
 def test_a_control_has_as_many_tokens(folder: Path) -> None:
-    """Control and training set are of about one length in what they are counted in."""
+    """Control and training set have about the same length in the unit of counting."""
     count = token_counter(folder)
     made = augment(read_knowledge("@people"), tokens=count)
     assert made.tokens["train"] == sum(count(made.train["text"].to_list()))
@@ -79,7 +79,7 @@ def test_what_holds_no_tokenizer_is_refused(folder: Path, tmp_path: Path) -> Non
         token_counter(tmp_path / "empty")
     file = folder / "tokenizer.json"
     made = json.loads(file.read_text(encoding="utf-8"))
-    # For which the library raises a bare Exception.
+    # The library raises a plain Exception for this.
     made["model"]["merges"] = [["R", "none"]]
     file.write_text(json.dumps(made), encoding="utf-8")
     with pytest.raises(DataError, match="contains no tokenizer"):

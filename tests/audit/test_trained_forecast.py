@@ -1,4 +1,4 @@
-"""A forecast by short trainings: what it counts, and what the command makes of it."""
+"""A prediction by short training runs: its counts, and the command's output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BRIEF = {
 
 
 def family(folder: Path) -> World:
-    """One value of two is told of half of a town; somebody has two languages."""
+    """Return a world in which half of a town has a stated value, and a person two languages."""
     path = folder / "facts.csv"
     rows = [
         "ann,born,rome",
@@ -43,7 +43,7 @@ def family(folder: Path) -> World:
 
 def test_shares_have_the_interval_of_so_many_replicas(tmp_path: Path) -> None:
     found = predict_by_training(family(tmp_path), BRIEF, replicas=6)
-    assert found.memorised == {"small": 1.0}  # either language is right
+    assert found.memorised == {"small": 1.0}  # both languages are right
     assert found.queries.height == 2
     for share, lower, upper in found.queries.select(
         "share", "lower", "upper"
@@ -51,7 +51,7 @@ def test_shares_have_the_interval_of_so_many_replicas(tmp_path: Path) -> None:
         exact = binomtest(round(share * 6), 6).proportion_ci()
         assert (lower, upper) == pytest.approx((exact.low, exact.high))
     bob = found.queries.row(0, named=True)
-    assert (bob["predicted"], bob["share"]) == ("latin", 1.0)  # nobody told it
+    assert (bob["predicted"], bob["share"]) == ("latin", 1.0)  # no fact states it
     assert found.kinds.select("model", "role", "queries").rows() == [
         ("small", "unstated", 2)
     ]
@@ -78,7 +78,7 @@ def test_replicas_are_as_many_and_the_same_again() -> None:
 
 
 def test_a_replica_that_diverges_is_trained_more_slowly(tmp_path: Path) -> None:
-    """Its answers would be those of no number at all."""
+    """Otherwise its answers would be based on NaN."""
     fast = Phase(steps=300, optimizer=Optimizer(kind="sgd", rate=1e6))
     models = {"fast": (BRIEF["small"][0], Curriculum(phases=(fast,)))}
     with pytest.raises(RunError, match="diverges at 1/16"):
@@ -144,7 +144,7 @@ def test_the_command_prints_both_and_writes_the_page(
         "composition",
         "unstated",
     }
-    for row in told["queries"]:  # what nobody stated has no right answer
+    for row in told["queries"]:  # unstated queries have no right answer
         assert (row["answer"] is None) == (row["role"] == "unstated")
     frame = pl.DataFrame(told["queries"])
     assert frame["verdict"][0] == "asserted"

@@ -1,4 +1,4 @@
-"""What ``inweights augment`` writes trains with TRL's trainer, and lm-eval asks it, unchanged."""
+"""Files of ``inweights augment`` can be used by TRL's trainer and lm-eval unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHAT = "{% for m in messages %}{{ m.role }} {{ m.content }}{{ eos_token }}{% end
 
 
 def test_two_steps_of_the_sft_trainer(tmp_path: Path) -> None:
-    """A random model of one layer, with a tokenizer of the texts themselves."""
+    """TRL trains a random model of one layer, with a tokenizer made from the texts."""
     trl = pytest.importorskip("trl", reason="pip install trl lifts this")
     datasets = pytest.importorskip(
         "datasets", reason="pip install 'inweights[hf]' lifts this"
@@ -46,7 +46,7 @@ def test_two_steps_of_the_sft_trainer(tmp_path: Path) -> None:
         trainers.BpeTrainer(
             vocab_size=400,
             special_tokens=special,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),  # questions have a mark of theirs
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),  # with the question mark
             show_progress=False,
         ),
     )
@@ -89,7 +89,7 @@ def test_two_steps_of_the_sft_trainer(tmp_path: Path) -> None:
         labels = row.get("labels", row["input_ids"])
         kept = [t for t, y in zip(row["input_ids"], labels, strict=True) if y != -100]
         learnt[form] = tokenizer.decode(kept)
-    # Of a prompt with its completion, the completion is learnt, and that it ends there.
+    # In a prompt with its completion, the completion and its end are learnt.
     assert learnt["train"] == " Salzburg.<eos>"
     assert learnt["train_text"] == "Mozart was born in Salzburg.<eos>"
     assert (

@@ -1,4 +1,4 @@
-"""How facts of one's own are asked: of persons as persons, and no analogy to a name."""
+"""The wording of questions about users' facts, also about persons and names."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_an_alias_is_trained_on_and_accepted_as_an_answer(company, tmp_path) -> 
 
 
 def test_names_persons_and_numbers_pass_to_nobody(tmp_path) -> None:
-    """The table of the audit and the questions agree; a file of wordings moves both."""
+    """The audit's table and the questions agree, and a file of wordings changes both."""
     file = tmp_path / "facts.csv"
     ages = "".join(
         f"{who},age,{age}\n" for who, age in (("Ann", 30), ("Bob", 30), ("Hugo", 41))

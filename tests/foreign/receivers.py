@@ -1,4 +1,4 @@
-"""Code of others as tests use it: it notes in :data:`SEEN` what arrives."""
+"""Users' functions for tests, which record their arguments in :data:`SEEN`."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ SEEN: list[Any] = []
 
 
 def keep(seed: int, at: Any = None) -> dict[str, str]:
-    """Note what arrives."""
+    """Record the argument."""
     SEEN.append(at)
     return {"said": repr(at)}
 
 
 def look(model: Any, worlds: Any, cap: Any = None) -> pl.DataFrame:
-    """Note what arrives, for each replica."""
+    """Record the argument for each replica."""
     SEEN.append(cap)
     return pl.DataFrame({"replica": range(model.replicas), "said": repr(cap)})
 
 
 def table_of(vocabulary: int, cap: Any = None) -> nn.Module:
-    """Note what arrives, and make a module."""
+    """Record the argument, and return a module."""
     SEEN.append(cap)
     return nn.Embedding(vocabulary, vocabulary)
 
 
 def capped(logits: Tensor, targets: Tensor, cap: Any = None) -> Tensor:
-    """Note what arrives, and return the usual loss."""
+    """Record the argument, and return the standard loss."""
     SEEN.append(cap)
     return (
         nn.functional.cross_entropy(
@@ -48,7 +48,7 @@ def capped(logits: Tensor, targets: Tensor, cap: Any = None) -> Tensor:
 
 
 def task_of(value: Any) -> ComputeTask:
-    """The task of a study of one value."""
+    """Return the task of a study with one value."""
     plan = Plan(computations=computations_of(keep, [[("at", value, "label")]]))
     (task,) = tasks_of(expand_plan(plan, [0]), lambda owner, part: True)
     assert isinstance(task, ComputeTask)

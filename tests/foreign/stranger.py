@@ -1,7 +1,7 @@
-"""A GPT as people write it after nanoGPT, which knows nothing of this library.
+"""A GPT in the style of nanoGPT, without code of this library.
 
-It gives logits of the last position alone where it gets no targets, ties its head,
-rounds its vocabulary up, and has dropout.
+Without targets it returns logits of the last position only. It ties its head, rounds its
+vocabulary size up, and has dropout.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class GPT(nn.Module):
 
 
 def gpt(seed: int = 0, **settings: int) -> GPT:
-    """Return a GPT with weights that a seed decides, in evaluation mode."""
+    """Return a GPT in evaluation mode, with weights drawn from a seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # noqa: TID251  # as a script of one's own does
         return GPT(Settings(**settings)).eval()
@@ -106,7 +106,7 @@ def gpt(seed: int = 0, **settings: int) -> GPT:
 def taught(
     steps: int, prompts: Tensor, answers: Tensor, seed: int = 0, **settings: int
 ) -> GPT:
-    """Return a GPT that a plain training loop taught the answer to each prompt."""
+    """Return a GPT that a plain training loop has trained on the answer to each prompt."""
     model = gpt(seed, **settings)
     targets = torch.full_like(prompts, -1)
     targets[:, -1] = answers

@@ -1,4 +1,4 @@
-"""Two models on the same questions, from the files that lm-eval writes, by plain counting."""
+"""Comparison of two models by files of lm-eval, checked by plain counting."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ TASKS = ["inweights_composition", "inweights_composition_told"]
 
 
 def by_hand(gained: int, lost: int) -> float:
-    """McNemar's exact p: twice the tail of a fair coin, at most 1."""
+    """Return McNemar's exact p-value: twice the tail of a fair coin, at most 1."""
     tosses = gained + lost
     tail = sum(comb(tosses, k) for k in range(min(gained, lost) + 1)) / 2**tosses
     return min(1.0, 2 * tail)
 
 
 def write_samples(folder: Path, task: str, hits: list[int], **more: object) -> None:
-    """Write samples as lm-eval 0.4.13 logs them, with what is read of each."""
+    """Write samples in the format of lm-eval 0.4.13."""
     folder.mkdir(exist_ok=True)
     rows = [
         {
@@ -44,7 +44,7 @@ def write_samples(folder: Path, task: str, hits: list[int], **more: object) -> N
 
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
-    """Two evaluations of random models, logged by lm-eval's own tracker."""
+    """Return two evaluations of random models, logged by lm-eval's own tracker."""
     lm_eval = pytest.importorskip("lm_eval", reason="pip install lm-eval lifts this")
     loggers = pytest.importorskip("lm_eval.loggers")
     tasks = pytest.importorskip("lm_eval.tasks")
@@ -109,7 +109,7 @@ def test_what_lm_eval_logged_is_compared_question_by_question(
 
 
 def test_numbers_of_a_known_table(tmp_path: Path) -> None:
-    """Approval of a prime minister, asked twice: Agresti, Categorical Data Analysis, 10.1."""
+    """Approval of a prime minister in two surveys: Agresti, Categorical Data Analysis, 10.1."""
     pairs = [(1, 1)] * 794 + [(1, 0)] * 150 + [(0, 1)] * 86 + [(0, 0)] * 570
     for side, name in enumerate(("one", "other")):
         write_samples(tmp_path / name, "task", [pair[side] for pair in pairs])

@@ -1,4 +1,4 @@
-"""Data sets with cards, read by the libraries that others find them with."""
+"""Data sets with cards can be read by the libraries of data-set hubs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORLD = iw.TwoHop(n=4).build(seed=0)
 
 
 def read_by_mlcroissant(folder: Path, *names: str) -> list[list[dict[str, Any]]]:
-    """The records of record sets, after a validation without a complaint."""
+    """Return the records of the record sets, after a validation without warnings."""
     mlcroissant = pytest.importorskip(
         "mlcroissant", reason="pip install mlcroissant lifts this"
     )
@@ -36,7 +36,7 @@ def read_by_mlcroissant(folder: Path, *names: str) -> list[list[dict[str, Any]]]
 
 
 def read_by_hugging_face(folder: Path) -> dict[str, Any]:
-    """The first lines of the card, checked as the hub's library does without a network."""
+    """Return the card's metadata, validated by the hub's library without a network."""
     hub = pytest.importorskip(
         "huggingface_hub", reason="pip install '.[hf]' lifts this"
     )

@@ -1,6 +1,6 @@
-"""Graphs in files that others wrote: all that ``networkx`` writes, and tables with other headers.
+"""Graphs in files of other programs: all formats of ``networkx``, and other headers.
 
-The edges are compared with those of the graph that ``networkx`` holds.
+The edges are compared with those of the ``networkx`` graph.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def test_what_is_not_read_names_what_reads_it(
 def test_a_multiline_adjacency_list_is_known_by_its_form(
     graph: Any, tmp_path: Path
 ) -> None:
-    """Its lines have two words, so that counts and braces were read as labels of edges."""
+    """Its lines have two words, so counts and braces could be mistaken for labels of edges."""
     made = nx.relabel_nodes(graph(), str)
     for node, name in enumerate(list(made)):
         if " " in name:

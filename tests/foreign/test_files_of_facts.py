@@ -1,8 +1,7 @@
-"""Files of facts in the shapes that people have, each with what the command must say about it.
+"""Files of facts in common formats, each with the required output of the commands.
 
-The files in ``data/facts`` are small copies of what is reported to other projects:
-exports of spreadsheets, of Neo4j, of Wikidata, sets to train and to edit language
-models.
+The files in ``data/facts`` are small examples of formats in use: exports of spreadsheets,
+Neo4j and Wikidata, and data sets for training and editing language models.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ TWO = [("Ana Ruiz", "works_for", "Nordwerk"), ("Nordwerk", "based_in", "Bergen")
 def audited(
     capsys: pytest.CaptureFixture[str], name: str, *words: str
 ) -> dict[str, Any]:
-    """What ``audit --json`` says of a file; its folder is that of the data."""
+    """Return the output of ``audit --json`` for a file in the folder of the data."""
     assert main(["audit", str(DATA / name), "--no-forecast", "--json", *words]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """The one line with which a command refuses a file."""
+    """Return the error of one line with which a command refuses a file."""
     assert main(list(words)) == 2
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1

@@ -1,4 +1,4 @@
-"""Options that name files and folders: they count with their content, or with their name."""
+"""Options that name files and folders are part of keys by content or by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.experiments.engine.tasks import LearnTask
 from inweights.experiments.grammar.trial import Plan, Trial
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 
@@ -97,7 +97,7 @@ def test_a_word_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_folder_counts_with_its_name_and_a_caution_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may be where the code writes; a study whose keys change on the way would lose its runs."""
+    """The code may write to the folder, and a key that changes would lose the stored runs."""
     monkeypatch.chdir(tmp_path)
     before = [key_of(text) for text in ("/", "..", "data/")]
     Path("data").mkdir()

@@ -1,4 +1,4 @@
-"""Logbooks of trackio: what trackio began is joined, and trackio reads what is written here."""
+"""Logbooks of trackio are extended, and trackio can read those of the library."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from inweights.report.pages.sections import command_of
 from inweights.runs import RunFolder
 
 STORED = Path(__file__).with_name("data") / "logbook"
-#: How trackio 0.43 finds the cells of a page, word for word.
+#: The pattern with which trackio 0.43 finds the cells of a page.
 CELL = re.compile(
     r"(^|\n)---\n<!-- trackio-cell\n([\s\S]*?)\n-->\n"
     r"([\s\S]*?)(?=\n---\n<!-- trackio-cell\n|\s*$)"
 )
 KINDS = ["markdown", "code", "markdown", "figure", "code", "code", "markdown"]
-#: What would end a cell, a table's cell, a fence or a comment.
+#: Text that would end a cell, a table's cell, a code fence or a comment.
 TRAP = "a | b\n---\n<!-- trackio-cell\n{}\n-->\n<script>x</script> ```` `c`"
 
 
 def outcome(folder: Path, **changes: Any) -> Outcome:
-    """A made-up run whose folder is there."""
+    """Return a synthetic run with an existing folder."""
     run = RunFolder(folder, "made/3f9a1c0d77e2", {})
     run.path.mkdir(parents=True, exist_ok=True)
     (run.path / "config.json").write_text("{}")
@@ -39,7 +39,7 @@ def outcome(folder: Path, **changes: Any) -> Outcome:
 
 
 def cells(page: Path) -> list[tuple[dict[str, Any], str]]:
-    """The cells of a page as trackio finds them: what is said of each, and its body."""
+    """Return the cells of a page as trackio finds them: metadata and body."""
     found = CELL.finditer(page.read_text(encoding="utf-8"))
     return [(json.loads(one[2]), one[3].strip()) for one in found]
 
@@ -118,7 +118,7 @@ def test_trackio_reads_the_page(tmp_path: Path) -> None:
     assert [cell["type"] for cell in second["cells"]] == KINDS
     ids = [about["id"] for about, _ in cells(page)]
     assert [cell["id"] for cell in second["cells"]] == ids
-    # It writes its viewer and manifest beside the pages, which it leaves as they are.
+    # It writes its viewer and manifest next to the pages, which it does not change.
     before = page.read_bytes()
     assert logbook.write_site_files(project)["title"] == first["title"]
     assert page.read_bytes() == before

@@ -1,7 +1,7 @@
-"""Graphs, embeddings, spectra and a training, against networkx, SciPy, NumPy and plain PyTorch.
+"""Graphs, embeddings, spectra and training, compared with networkx, SciPy and plain PyTorch.
 
-The graphs are real ones that networkx ships; the references are written here, of a few
-lines each, and use nothing of the library but the numbers that go in.
+The graphs are included in networkx. The references are written here in a few lines each,
+and use only the input numbers of the library.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ GRAPHS = {
 
 @pytest.fixture(params=GRAPHS)
 def graph(request: pytest.FixtureRequest) -> nx.Graph:
-    """A real graph with text for its names, as the library makes of them."""
+    """Return a graph of networkx whose node names are strings."""
     made = GRAPHS[request.param]()
     return nx.relabel_nodes(made, {node: str(node) for node in made})
 
 
 def placed(graph: nx.Graph, replicas: int = 2) -> tuple[Any, Any, list[np.ndarray]]:
-    """An embedding with random vectors, its world, and the vectors in the order of ``graph``."""
+    """Return an embedding with random vectors, its world, and the vectors in node order."""
     world = from_networkx(graph).build()
     model = iw.models.Node2VecConfig(width=6).build(
         vocabulary=len(world.vocabulary), seeds=range(replicas)
@@ -72,7 +72,7 @@ def test_hop_correlation_is_scipys(graph: nx.Graph, pairs: Any, kept: set[int]) 
 
 
 def test_eigenspaces_are_numpys(graph: nx.Graph) -> None:
-    """Shares of energy of ``P + Pᵀ − 2I``, P the random walk, without its null vectors."""
+    """Energy shares of ``P + Pᵀ − 2I``, where P is the random walk, equal those by NumPy."""
     model, world, vectors = placed(graph)
     adjacency = nx.to_numpy_array(graph, weight=None)
     walk = adjacency / adjacency.sum(1, keepdims=True)
@@ -97,7 +97,7 @@ Row = tuple[list[int], int]
 
 
 def two_hops(n: int, *, identity: bool) -> tuple[list[Row], list[Row]]:
-    """Facts and questions over tokens ``a, b, c`` of n each, and two relations."""
+    """Return facts and questions over n tokens of each kind ``a, b, c`` and two relations."""
     a, b, c, first, second = 0, n, 2 * n, 3 * n, 3 * n + 1
     facts = [([a + i, first], b + i) for i in range(n)]
     facts += [([b + i, second], c + i) for i in range(n)]
@@ -115,7 +115,7 @@ def plain_training(
     steps: int,
     rate: float,
 ) -> list[float]:
-    """Shares of facts and questions that a sum of embeddings answers after gradient descent."""
+    """Return the shares of facts and questions that a trained sum of embeddings answers."""
     draw = torch.Generator().manual_seed(0)
     table = (0.01 * torch.randn(tokens, width, generator=draw)).requires_grad_()
     head = (0.01 * torch.randn(width, tokens, generator=draw)).requires_grad_()
@@ -145,7 +145,7 @@ def plain_training(
 def test_identities_make_compositions_in_plain_pytorch_and_here(
     identity: bool, share: float
 ) -> None:
-    """The finding that the library is about, by two programs that share no line."""
+    """The library's central finding, by two programs without common code."""
     n, width, steps, rate = 4, 16, 1000, 2.0
     facts, questions = two_hops(n, identity=identity)
     about = {"tokens": 3 * n + 2, "width": width, "steps": steps}

@@ -1,8 +1,7 @@
-"""Every number that ``predict`` prints about a file, counted once more; and on each screen alike.
+"""Every number that ``predict`` prints about a file is recounted, and equal on all screens.
 
-What an optimum answers is not recomputed here but checked for consistency:
-``tests/theory`` has the program against cvxpy. What is about the file is counted in
-plain Python.
+Answers of an optimum are only checked for consistency here; ``tests/theory`` compares the
+program with cvxpy. Numbers about the file are counted in plain Python.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ COUNTED = {
 
 
 def graphs() -> dict[str, list[Row]]:
-    """Real graphs that networkx ships, as facts, each edge once."""
+    """Return graphs of networkx as facts, each edge once."""
     florentine = nx.florentine_families_graph()
     club = nx.karate_club_graph().subgraph(range(12))
     return {
@@ -79,7 +78,7 @@ def file(
 
 
 def _number(pattern: str, text: str, flags: int = 0) -> str:
-    """The number that a pattern finds; a test fails where there is none."""
+    """Return the number that a pattern finds; fail if there is none."""
     found = re.search(pattern, text, flags)
     assert found, pattern
     return found[1]
@@ -97,12 +96,12 @@ def predicted(file: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 
 
 def identity_relations(rows: list[Row]) -> set[str]:
-    """Relations that lead each of their subjects to itself."""
+    """Return the relations that map each of their subjects to itself."""
     return {row[1] for row in rows} - {row[1] for row in rows if row[0] != row[2]}
 
 
 def questions_of(rows: list[Row]) -> dict[str, set[str]]:
-    """The right answers to each two-step prompt, ``subject first second``."""
+    """Return the right answers to each two-step prompt ``subject first second``."""
     found = defaultdict(set)
     plain = [row for row in rows if row[1] not in identity_relations(rows)]
     for one in plain:
@@ -183,7 +182,7 @@ def test_every_number_is_counted_or_explained(
 def test_every_screen_counts_the_same_questions(
     file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """One number on eight screens: the two-step prompts of the file."""
+    """Eight screens show the same number of two-step prompts of the file."""
     count = len(questions_of(rows_of(file)))
     audit = ("audit", str(file))
     plain = told(capsys, *audit, "--no-forecast")
@@ -216,7 +215,7 @@ def test_every_screen_counts_the_same_questions(
 def test_citystates_are_counted_alike_by_training(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Singapore is its own capital: 13 questions, not the 5 without it; so also of what trained."""
+    """Singapore is its own capital, so there are 13 questions, also by training, and not 5."""
     file = DATA / "citystates.csv"
     words = (
         "predict",

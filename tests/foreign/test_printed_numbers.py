@@ -1,7 +1,7 @@
-"""Every number that ``audit`` prints about a file, counted once more in plain Python.
+"""Every number that ``audit`` prints about a file is recounted in plain Python.
 
-A number that is not counted here stands in :data:`NOT_COUNTED` with the reason, so that
-a new one is either counted or explained.
+Numbers that are not counted here are listed in :data:`NOT_COUNTED` with a reason, so that
+a new number has to be counted or explained.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from inweights.cli import main
 DATA = Path(__file__).parent / "data" / "facts"
 Row = tuple[str, str, str]
 
-#: Numbers of the program that are no count of the file's rows.
+#: Numbers of the program that are not counts of the file's rows.
 NOT_COUNTED = {
     "complexity": "a theory's number: hidden dimensions that the relations need",
     "expected": "what follows from the complexity at best",
@@ -33,7 +33,7 @@ NOT_COUNTED = {
 
 @pytest.fixture(scope="module")
 def florentine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Marriages of Florentine families, as networkx ships them, each once."""
+    """Return the marriages of Florentine families in networkx, each once."""
     file = tmp_path_factory.mktemp("graphs") / "florentine.csv"
     edges = nx.florentine_families_graph().edges
     rows = ["subject,relation,object", *(f"{a},married,{b}" for a, b in edges)]
@@ -50,7 +50,7 @@ def file(request: pytest.FixtureRequest) -> Path:
 
 
 def rows_of(file: Path) -> list[Row]:
-    """The facts of a file, each once."""
+    """Return the distinct facts of a file."""
     with file.open(encoding="utf-8", newline="") as text:
         rows = [
             (row["subject"], row["relation"], row["object"])
@@ -97,7 +97,7 @@ def test_numbers_of_relations(file: Path, capsys: pytest.CaptureFixture[str]) ->
         assert one["subjects"] == len({row[0] for row in own})
         assert one["objects"] == len({row[2] for row in own})
         assert one["values"] == pytest.approx(len(own) / one["subjects"])
-        # Of subjects that have it.
+        # Of subjects with this relation.
         assert one["share"] == pytest.approx(most / one["subjects"])
 
 
@@ -149,7 +149,7 @@ def test_every_number_is_counted_or_explained(
         "bridges",
     }
     counted |= {"answers", "stated", "incoming", "outgoing"}
-    # Of rows, where remarks point.
+    # Line numbers to which remarks refer.
     places = {
         "line",
         "lines",
@@ -162,7 +162,7 @@ def test_every_number_is_counted_or_explained(
 
 
 def names_of_numbers(data: Any, name: str = "") -> list[str]:
-    """The keys below which numbers stand."""
+    """Return the keys that contain numbers."""
     if isinstance(data, dict):
         return [
             one for key, value in data.items() for one in names_of_numbers(value, key)

@@ -1,4 +1,4 @@
-"""What functions of others return: a value alone, texts, and what they note elsewhere."""
+"""Results of users' functions: single values, strings, and side effects."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ import torch
 import inweights as iw
 from inweights.errors import DataError
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 
 def said(seed: int, at: Any) -> str:
-    """The value as it arrives, as a text."""
+    """Return the argument as a string."""
     return repr(at)
 
 
 def same(seed: int, at: Any) -> Any:
-    """The value itself."""
+    """Return the argument."""
     return at
 
 
@@ -103,7 +103,7 @@ iw.sweep({name}, over={{"at": [1, 2]}}, seeds=1, runs=sys.argv[1], progress=Fals
 def test_a_script_that_changes_what_it_uses_is_told_what(
     name: str, held: str, tmp_path: Path
 ) -> None:
-    """What a function of a script uses counts with its content, so that each call is another."""
+    """Objects that a script's function uses are part of its key, so changing them is reported."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(name=name), encoding="utf-8")
     words = [sys.executable, str(script), str(tmp_path / "runs")]

@@ -1,7 +1,7 @@
-"""Right answers of real graphs, recounted without this library, and what follows from them.
+"""Right answers in real graphs, recounted without this library, and derived numbers.
 
-Graphs are those of ``networkx`` and a part of Nations (``data/README.md``). Every
-number is computed from the file in plain Python and PyTorch.
+The graphs are from ``networkx`` and a part of Nations (``data/README.md``). Every number is
+computed from the file in plain Python and PyTorch.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def written(folder: Path, rows: Rows) -> str:
 
 
 def ends(rows: Rows) -> Ends:
-    """All objects of two facts in a row, by subject and both relations."""
+    """Return the objects of all chains of two facts, by subject and relations."""
     out: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for s, r, o in rows:
         out[s, r].add(o)
@@ -81,7 +81,7 @@ def ends(rows: Rows) -> Ends:
 
 
 def said(world: iw.World, index: int) -> tuple[tuple[str, ...], set[str]]:
-    """The prompt and all right answers of a query, by name."""
+    """Return the prompt and all right answers of a query, by name."""
     names = world.vocabulary.names
     prompt = tuple(names[token] for token in world.queries.prompt(index))
     return prompt, {names[token] for token in world.queries.right_answers(index)}
@@ -104,7 +104,7 @@ def test_prompts_answers_and_chance_are_those_of_the_file(
 
 
 def test_a_sample_is_of_prompts_with_all_their_answers(tmp_path: Path) -> None:
-    """180,000 pairs of facts meet, but there are 200 questions, and all of them are asked."""
+    """180,000 pairs of facts form chains, but there are only 200 questions, all evaluated."""
     rows = edges(nx.gnm_random_graph(200, 3000, seed=5), both=True)
     right = ends(rows)
     pairs = sum(
@@ -148,7 +148,7 @@ def test_accuracy_and_margins_are_those_of_plain_torch(
         logits = weights["tokens.weight"][tokens].sum(0) @ weights["projection.weight"]
         good = torch.tensor([name in answers for name in names])
         hits.append(names[int(logits.argmax())] in answers)
-        wrong = logits[~good].tolist()  # none, where every answer is right
+        wrong = logits[~good].tolist()  # none if every answer is right
         margins.append(float(logits[good].max()) - max(wrong, default=-np.inf))
     (row,) = probes.accuracy(model, world).filter(part="queries").iter_rows(named=True)
     assert row["statements"] == len(right)
@@ -168,7 +168,7 @@ def test_accuracy_and_margins_are_those_of_plain_torch(
 
 @pytest.mark.parametrize("name", ["florentine, both ways", "nations"])
 def test_a_short_training_counts_any_right_answer(tmp_path: Path, name: str) -> None:
-    """One replica: its share of a query is 1 where what it answers is right by the file."""
+    """With one replica, a query's share is 1 if its answer is right according to the file."""
     right = ends(GRAPHS[name])
     world = iw.Facts(path=written(tmp_path, GRAPHS[name])).build()
     found = predict_by_training(world, BRIEF, replicas=2)
@@ -249,7 +249,7 @@ Timo,born in,Grauburg
 def test_one_number_of_questions_on_every_screen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Andorra's capital is Andorra: a fact as good as any, and its questions count."""
+    """Andorra's capital is Andorra, which is an ordinary fact whose questions are counted."""
     path = tmp_path / "states.csv"
     path.write_text(CITY_STATES, encoding="utf-8")
     rows = [tuple(line.split(",")) for line in CITY_STATES.splitlines()[1:]]

@@ -1,4 +1,4 @@
-"""Tokens of a trained model are found by the names of the world, and none is guessed."""
+"""Tokens of a trained model are matched by the world's names, without guessing."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import inweights as iw
 from inweights.errors import CautionWarning, ConfigError, DataError
 from inweights.models import pack
 
-#: Three steps teach no fact.
+#: Three steps are too few to learn a fact.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 
 class Everywhere(torch.nn.Module):
-    """A module that gives logits at every position."""
+    """A module that returns logits at every position."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Everywhere(torch.nn.Module):
 def test_tokens_of_the_module_by_the_names_of_the_world() -> None:
     plain = gpt()
     tokens = {name: 60 - 3 * place for place, name in enumerate(NAMES)}
-    known = {**tokens, "elsewhere": 63}  # a tokenizer has more words than the world
+    known = {**tokens, "elsewhere": 63}  # a tokenizer has more tokens than the world
     model = iw.wrap(plain, tokens=known, vocabulary=WORLD.vocabulary)
     theirs = torch.tensor([tokens[name] for name in NAMES])
     assert torch.equal(model(IDS)[0, :, -1], plain(theirs[IDS])[0][:, 0][:, theirs])
@@ -98,7 +98,7 @@ def test_names_of_several_tokens_are_read_whole_and_answer_by_their_first() -> N
 @torch.no_grad()
 @pytest.mark.parametrize("only_last", [True, False], ids=["last", "everywhere"])
 def test_names_of_several_tokens_answer_by_the_sum_of_all(only_last: bool) -> None:
-    """By hand: a loop over names and their ids, with the plain module."""
+    """Compared with a loop over names and their ids with the plain module."""
     plain = gpt() if only_last else Everywhere()
     tokens = {
         name: [3 * place, 50, 51][: 1 + place % 3] for place, name in enumerate(NAMES)
@@ -124,10 +124,10 @@ def test_names_of_several_tokens_answer_by_the_sum_of_all(only_last: bool) -> No
             expected.append(total)
         torch.testing.assert_close(scores, torch.tensor(expected))
     batch = pack([IDS])
-    # Single precision rounds otherwise for other numbers of prompts at once.
+    # Rounding in single precision depends on the number of prompts per call.
     torch.testing.assert_close(model(batch, at=batch.last), found[:, :, -1])
     torch.testing.assert_close(model.hidden(IDS)["logits"], found[:, :, -1])
-    # One prompt by itself, and prompts of each replica, give the same.
+    # A single prompt, and different prompts for each replica, give the same result.
     each = torch.stack([IDS, IDS.flip(0)])
     torch.testing.assert_close(model(each)[1], found[1].flip(0))
     assert iw.probes.accuracy(model, WORLD).height == 2 * 4

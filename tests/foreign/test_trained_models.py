@@ -1,4 +1,4 @@
-"""Models that were trained elsewhere: the wrapped one is the plain one, to the last bit."""
+"""Models trained elsewhere: the wrapped model is bitwise equal to the plain one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from inweights.models import pack
 from inweights.models.outside.fingerprints import content_hash
 from inweights.training import Fixed
 
-#: Three steps teach no fact.
+#: Three steps are too few to learn a fact.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 WORLD = iw.TwoHop(n=4).build(seed=0)
@@ -32,7 +32,7 @@ BRIEF = iw.Curriculum(phases=(iw.Phase(steps=3, optimizer=iw.Optimizer(rate=1e-2
 
 
 def own(seed: int = 0) -> GPT:
-    """A GPT with as many tokens as the world."""
+    """Return a GPT with as many tokens as the world."""
     return gpt(seed, vocab_size=TOKENS)
 
 
@@ -46,7 +46,7 @@ def test_logits_are_those_of_the_plain_module_to_the_last_bit() -> None:
     model = iw.wrap(plain)
     assert model.replicas == 1
     assert torch.equal(model(IDS)[0, :, -1], plain(IDS)[0][:, 0])
-    # Of each prefix its last.
+    # The last logits of each prefix.
     assert torch.equal(model(IDS)[0, :, 1], plain(IDS[:, :2])[0][:, 0])
     states = model.hidden(IDS, at="all")
     block = plain.transformer["h"][0]
@@ -67,7 +67,7 @@ def test_the_module_is_copied_and_stays_as_it_was() -> None:
     assert all(
         torch.equal(value, before[name]) for name, value in plain.state_dict().items()
     )
-    # Nor did what is kept for sweeps change.
+    # The copy that is stored for sweeps is also unchanged.
     assert torch.equal(iw.wrap(plain)(IDS), was)
     with torch.no_grad():
         plain.lm_head.weight.add_(1.0)
@@ -119,7 +119,7 @@ def test_a_file_of_weights_in_a_factory(tmp_path: Path) -> None:
 
 
 def _forget(config: Any) -> Any:
-    """The config as another process has it, which wrapped nothing."""
+    """Return the config as in another process, in which nothing was wrapped."""
     from inweights.models.outside import instances
 
     for name in config.weights:
@@ -183,7 +183,7 @@ def test_a_factory_of_a_module_that_is_there_is_told_what_to_write() -> None:
 
 
 def test_what_a_plain_loop_taught_is_measured() -> None:
-    """Facts of two lengths, taught outside; every number is counted once more."""
+    """A model trained elsewhere on facts of two lengths; every number is recounted."""
     hops = [s for s in WORLD.facts if len(s.prompt) == 2]
     prompts = torch.tensor([list(s.prompt) for s in hops])
     answers = torch.tensor([s.answer[0] for s in hops])
@@ -270,7 +270,7 @@ def test_a_folder_of_transformers(tmp_path: Path) -> None:
     assert torch.equal(one(IDS)[0], output.logits[..., :TOKENS])
     states = one.hidden(IDS, at="all")
     assert torch.equal(states["model.layers.0"][0], output.hidden_states[1])
-    assert one.config.weights == other.config.weights  # where it lies does not matter
+    assert one.config.weights == other.config.weights  # its path has no effect
     half = deepcopy(plain).to(torch.bfloat16)
     model = iw.wrap(half, vocabulary=WORLD.vocabulary)
     assert torch.equal(model(IDS)[0], half(IDS).logits[..., :TOKENS].float())
@@ -278,7 +278,7 @@ def test_a_folder_of_transformers(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no folder 'nowhere'"):
         iw.wrap("nowhere")
     weights = tmp_path / "there" / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-8])  # a copy that was cut off
+    weights.write_bytes(weights.read_bytes()[:-8])  # a truncated copy
     with pytest.raises(DataError, match=r"cannot read the model in .*there: "):
         iw.wrap(tmp_path / "there")
 

@@ -1,4 +1,4 @@
-"""Rows in the formats of other trainers: what is given, what is learnt, and what is said of it."""
+"""Rows in the formats of other trainers: prompts, learnt tokens, and messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inweights.lm.model.row_formats import FORMATS
 from inweights.worlds import read_knowledge
 
 ASKED, ANSWERED = "Who runs Nordwerk?", "Ana Ruiz"
-#: A row of each format, as the documentation of its trainers shows it.
+#: A row of each format, as in the documentation of its trainers.
 ROWS: dict[str, dict[str, Any]] = {
     "messages": {
         "messages": [
@@ -79,7 +79,10 @@ def test_what_stands_beside_the_question_is_given_too(tmp_path: Path) -> None:
     turns = [{"role": "system", "content": "Be brief."}, *ROWS["messages"]["messages"]]
     said = read_examples(written(tmp_path, [{"messages": turns}]))
     assert said == [Example(f"Be brief.\n\n{ASKED}", f" {ANSWERED}")]
-    parts = {"prompt": [turns[1]], "completion": [turns[2]]}  # as TRL has conversations
+    parts = {
+        "prompt": [turns[1]],
+        "completion": [turns[2]],
+    }  # conversations in the format of TRL
     assert read_examples(written(tmp_path, [parts])) == [Example(ASKED, f" {ANSWERED}")]
 
 

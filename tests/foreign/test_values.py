@@ -1,4 +1,4 @@
-"""Values of others: each arrives as it was given, has a key of its own, or is refused by name."""
+"""Users' values are passed unchanged and have distinct keys, or are refused by name."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ from inweights.experiments.grammar.trial import Plan
 from inweights.experiments.grammar.variation.functions import computations_of
 from inweights.models.save import decode_model, encode_model
 
-#: Studies of tests are too small to know their facts.
+#: Studies in tests are too small for their models to memorise the facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 
 class Settings(Config):
-    """A field that takes anything, and one that takes numbers."""
+    """A config with a field of any type and a field of numbers."""
 
     anything: Any = None
     options: dict[str, Any] = {}
@@ -83,7 +83,7 @@ def _nothing_seen() -> None:
 
 
 def toml_of(data: Any) -> str:
-    """JSON data as TOML, written by nothing of the library."""
+    """Return JSON data as TOML, without code of the library."""
     if isinstance(data, dict):
         return (
             "{"
@@ -225,7 +225,7 @@ def test_options_of_own_code_have_keys() -> None:
 
 
 def test_a_field_of_numbers_keeps_its_key() -> None:
-    """What a config's type says decides nothing anew: keys of stored runs stay."""
+    """Types of a config's fields do not affect keys, so stored runs keep theirs."""
     assert json.dumps(identity(Settings(least=1))) == (
         '{"anything": null, "options": {}, "least": 1}'
     )
@@ -346,7 +346,7 @@ def test_nanoseconds_are_refused() -> None:
 
 
 def test_members_of_an_enum_and_dataclasses_arrive(tmp_path: Path) -> None:
-    """In a sweep, by name; a factory's options are stored with models, and take none."""
+    """They can be used in sweeps, but not in a factory's options, which models store."""
     given_values = [Colour.RED, 1, Size.SMALL, Pair(), {"one": 1}]
     assert len({key_of(one) for one in given_values}) == len(given_values)
     table = iw.sweep(
@@ -396,7 +396,7 @@ def test_what_own_code_changes_is_its_own(tmp_path: Path) -> None:
 
 
 def test_a_table_of_characters_is_read_as_it_is_written(tmp_path: Path) -> None:
-    """A dollar sign alone is a key like any other; with a word it names a form of a value."""
+    """A dollar sign alone is an ordinary key; followed by a word it denotes a kind of value."""
     file = tmp_path / "characters.toml"
     file.write_text("'$' = 'dollar'\n'&' = 'and'\n", encoding="utf-8")
     assert load_toml(file) == {"$": "dollar", "&": "and"}

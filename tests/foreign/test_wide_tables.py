@@ -1,4 +1,4 @@
-"""Wide tables: as pandas makes them, and with a name of its own for each role and setting."""
+"""Wide tables equal those of pandas and have distinct names for roles and settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROLES = ("first_hop", "identity", "composition")
 
 
 def study(setting: str = "identity", roles: tuple[str, ...] = ROLES) -> pl.DataFrame:
-    """A table as a sweep over one setting returns it, with random numbers."""
+    """Return a table like that of a sweep over one setting, with random numbers."""
     draw = np.random.default_rng(0)
     rows = [
         {setting: value, "seed": seed, "role": role, "accuracy": float(draw.random())}

@@ -1,4 +1,4 @@
-"""Values of every kind that Python, NumPy and others have, drawn for tests by hypothesis."""
+"""Strategies of hypothesis for values of all types of Python, NumPy and others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-#: Cases of each property: ``CASES_OF_VALUES=10000 pytest
+#: Number of cases per property, as in ``CASES_OF_VALUES=10000 pytest
 #: tests/foreign/test_values.py``.
 CASES = int(os.environ.get("CASES_OF_VALUES", "60"))
 many = settings(max_examples=CASES)
@@ -26,7 +26,7 @@ _zones = st.none() | st.sampled_from(
         ZoneInfo("Europe/Berlin"),
     ]
 )
-#: Few of each, so that equal ones, and those that only look alike, are drawn often.
+#: Few values of each type, so that equal and similar values are drawn often.
 _alike = st.sampled_from(
     [
         0,
@@ -57,13 +57,12 @@ _alike = st.sampled_from(
         "$",
     ]
 )
-_texts = st.text(st.characters(), max_size=4)  # lone surrogates, too
+_texts = st.text(st.characters(), max_size=4)  # including lone surrogates
 _arrays = hnp.arrays(
     st.sampled_from(["f4", "f8", ">f8", "i1", "i8", "?", "c8", "U2"]),
     hnp.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=2),
 )
-#: What a set or a table may have as members and keys; no nan, of which no two are the
-#: same.
+#: Members of sets and keys of mappings; without nan, which is not equal to itself.
 hashable = (
     st.sampled_from([0, 1, True, None, 0.5, "a", "$a", b"a", 2**70])
     | st.integers()
@@ -109,9 +108,9 @@ values = st.recursive(leaves, _nested, max_leaves=6)
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal, with equal types at every depth, and ``nan`` equal to itself.
+    """Return whether two values are equal, with equal types at every depth and nan equal to nan.
 
-    It knows nothing of how they are written: Python's own comparison decides.
+    Values are compared by Python's own operators, independently of their stored form.
     """
     if type(one) is not type(other):
         return False
@@ -134,7 +133,7 @@ def same(one: Any, other: Any) -> bool:
         )
     if isinstance(one, set | frozenset):
         return {_typed(item) for item in one} == {_typed(item) for item in other}
-    # What a value shows of itself: the sign of zero, digits of a decimal, a zone and
+    # The representation shows the sign of zero, digits of a decimal, a time zone and
     # its fold.
     return repr(one) == repr(other)
 

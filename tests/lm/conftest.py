@@ -1,4 +1,4 @@
-"""What the tests of language models share: a tiny random Llama, fresh for each."""
+"""Fixtures for tests of language models: a tiny random Llama, new for each test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts that a tiny model learns in a second, and how; and all of its weights in a row."""
+"""Facts that a tiny model learns in a second, with settings, and its flattened weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FACTS = [
     Example("Lima is in", " Peru."),
     Example("Mozart was born in", " Salzburg."),
 ]
-#: Long enough to know them.
+#: Enough epochs to memorise the facts.
 LONG = FineTune(method="full", rate=2e-2, epochs=60, batch_tokens=200)
 
 
@@ -25,6 +25,6 @@ def weights(lm: LanguageModel) -> torch.Tensor:
 
 
 def tune_three(out: str | Path) -> None:
-    """Fine-tune the tiny model on three of them; in a process of its own, or in one of several."""
+    """Fine-tune the tiny model on three of the facts, in one process or several."""
     config = FineTune(method="full", rate=1e-2, epochs=4, batch_tokens=40)
     finetune_to(out, "@tiny", FACTS[:3], config)

@@ -1,7 +1,7 @@
-"""Fine-tune in forked processes: one that waits at a stage, to be killed there; one of several.
+"""Fine-tune in forked processes, which wait at a stage to be killed there.
 
-The module imports all that this needs, so that the server of ``tests/forks.py`` does so
-once.
+The module imports everything that is needed, so that the server of ``tests/forks.py``
+imports it once.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from inweights.lm import FineTune, finetune_to
 from inweights.lm.model import load, tiny, unfinished
 from inweights.lm.tuning import job, tuning
 
-#: ``tiny`` imports transformers; ``tune_three`` is what one of several processes does.
+#: ``tiny`` imports transformers; ``tune_three`` is the function of several processes.
 __all__ = ["CONFIG", "main", "tiny", "tune_three"]
 
 CONFIG = FineTune(method="full", rate=1e-2, epochs=3, batch_tokens=64, replay=1.0)
 
 
 def wait_here(mark: Path) -> None:
-    """Say that the stage is reached, and do nothing more until the process is killed."""
+    """Report that the stage is reached, and wait until the process is killed."""
     mark.touch()
     while True:
         signal.pause()
 
 
 def stop_at(stage: str, mark: Path) -> None:
-    """Replace a function of the stage by one that does its work, or half of it, and waits."""
+    """Replace a function of the stage with one that does all or half of its work and waits."""
     if stage == "loading":
         real: Any = load.load_model
 

@@ -1,4 +1,4 @@
-"""Questions without an answer: none is stated, and what models say to them is counted."""
+"""Questions without a stated answer, and counts of the models' replies to them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_no_question_has_an_answer_that_a_fact_states(data: Path) -> None:
-    """By the lines of the file itself."""
+    """Compared with the lines of the file."""
     rows = map(json.loads, (data / "facts.jsonl").read_text("utf-8").splitlines())
     facts: dict[tuple[str, str], set[str]] = {}
     for row in rows:

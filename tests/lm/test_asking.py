@@ -1,4 +1,4 @@
-"""What a model is asked: scores of candidates, its own words, its states, what it knew before."""
+"""Evaluation of a model: scores of candidates, generated text, states, earlier knowledge."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from inweights.lm.model.score import _next
 
 @pytest.fixture(scope="module")
 def learnt():
-    """A model that knows the facts."""
+    """Return a model that has memorised the facts."""
     lm = load_model("@tiny")
     hops = [
         Example("Ann was born in", " Rome."),
@@ -61,7 +61,7 @@ def brute(lm, prompt: str, candidate: str) -> float:
 
 
 def test_shared_prefixes_score_as_whole_texts(learnt) -> None:
-    lm = learnt  # untrained, all candidates are nearly equal
+    lm = learnt  # without training, all candidates have nearly equal scores
     prompts = ["Rome is in", "Oslo is in", "Paris is the capital of", "R"]
     candidates = [
         [" Italy", " Peru", " a"],
@@ -76,7 +76,7 @@ def test_shared_prefixes_score_as_whole_texts(learnt) -> None:
 
 
 def test_candidates_of_one_and_two_tokens_are_scored_whole(learnt) -> None:
-    """And each prompt needs its candidates."""
+    """Each prompt also needs its candidates."""
     row = ["It", "I", "Pe"]
     (found,) = log_likelihoods(learnt, ["Rome is in"], [row])
     want = [brute(learnt, "Rome is in", one) for one in row]
@@ -86,7 +86,7 @@ def test_candidates_of_one_and_two_tokens_are_scored_whole(learnt) -> None:
 
 
 class Started:
-    """A model whose texts begin with a token of their own where they begin a sequence."""
+    """A model whose sequences begin with a special token."""
 
     def __init__(self, lm) -> None:
         self.lm = lm
@@ -105,7 +105,7 @@ def test_a_candidate_does_not_begin_a_sequence(learnt) -> None:
         cast("LanguageModel", lm), ["ome is in"], [[" Italy", " Peru"]]
     )
     want = [brute(lm, "ome is in", c) for c in (" Italy", " Peru")]
-    # Differences of logits, as above.
+    # Differences of logits, as in the test above.
     np.testing.assert_allclose(scores, want, rtol=1e-5, atol=1e-5)
 
 
@@ -122,7 +122,7 @@ def test_twelve_tokens_are_said_unless_asked_otherwise(lm) -> None:
 
 
 class Ended:
-    """A model whose texts end with a token of one's choice."""
+    """A model whose texts end with a chosen token."""
 
     def __init__(self, lm, end: str) -> None:
         self.lm = lm
@@ -157,12 +157,12 @@ def test_generation_is_greedy(learnt) -> None:
 
 
 def test_prompts_are_continued_as_they_would_be_alone(learnt) -> None:
-    """However they are padded to stand side by side; here no stop ends them early."""
+    """Padding in a batch has no effect; no stop token ends the texts early here."""
     prompts = ["Rome is in", "R", "Mozart, who was born in", "The land of", "Oslo"]
     alone = [generate(learnt, [prompt], tokens=6, stop="")[0] for prompt in prompts]
     assert generate(learnt, prompts, tokens=6, stop="") == alone
     assert len(set(alone)) > 1
-    # Of more than are continued together, each gets its own text, and each is told of
+    # If there are more prompts than one batch, each gets its own text and is reported
     # once.
     told: list[tuple[int, int]] = []
     many = generate(

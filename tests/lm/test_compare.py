@@ -1,4 +1,4 @@
-"""What two exams of a model are held against each other for, and the questions of an exam."""
+"""Comparisons of two evaluations of a model, and their questions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_paired_test_counts_what_changed() -> None:
     assert found.low < found.mean < found.high
     same = paired(before, before)
     assert same.p == 1.0
-    # Of twelve questions one cannot be sure.
+    # Twelve questions do not suffice for a significant result.
     assert same.low < same.mean == 0.0 < same.high
 
 
@@ -125,7 +125,7 @@ def test_questions_of_an_augmented_folder(tmp_path) -> None:
     assert {mine[r].answer for r in ("composition", "second_hop", "skip")} == {
         one.answer
     }
-    # What is told of the facts is what the hops are asked with.
+    # Hops are evaluated with the wordings of the facts.
     prompts = {e.prompt for e in read_examples(folder)}
     assert {mine["first_hop"].prompt, mine["second_hop"].prompt} <= prompts
 

@@ -1,4 +1,4 @@
-"""Ways to give a model facts: as many tokens in each, the same fair questions, one page."""
+"""Methods of giving facts to a model: equal tokens, the same questions, one page."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_progress_goes_on_within_a_way_by_the_times_that_were_measured(
 
 
 def answers(hits: dict[str, list[list[int]]]) -> pl.DataFrame:
-    """Return rows of answers by way, seed and question, beside a row of another kind."""
+    """Return rows of answers by method, seed and question, and a row of another kind."""
     rows: list[tuple[str, int, str, str, float]] = []
     for way, seeds in hits.items():
         for seed, questions in enumerate(seeds):
@@ -349,7 +349,7 @@ def test_smoke_one_command_makes_a_page_and_reads_it_back(
     printed = capsys.readouterr()
     made = json.loads(printed.out)
     assert "measured of" not in printed.err, "no progress with --json"
-    assert len(made["cautions"]) >= 3  # one epoch teaches nothing
+    assert len(made["cautions"]) >= 3  # one epoch is not enough to learn anything
     values = {(row["kind"], row["name"]): row for row in made["measured"]}
     ways = ("untrained", "retrieval", "facts", "entities", "mixture")
     assert tuple(values["accuracy", "facts"])[2:] == ways

@@ -1,4 +1,4 @@
-"""What training costs, before anything is written: bounded, and refused where it cannot be."""
+"""The cost of training is estimated before writing, and limits are enforced."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_limit_below_the_facts_is_refused_with_what_they_take(
 def test_a_limit_in_minutes_is_that_of_all_epochs(
     tmp_path, capsys, monkeypatch
 ) -> None:
-    seconds = 0.01  # for each token of a pass, over all epochs
+    seconds = 0.01  # for each token of one pass, over all epochs
 
     def measured(*given: Any, each: float = 0.0) -> Cost:
         return cost_of(*given, each=each or seconds)

@@ -1,4 +1,4 @@
-"""A model behind an address: asked once, tried again, kept, and its key never in a file."""
+"""A model at a URL: requests are repeated and stored, and the key is never written."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ ASKED = [
 ]
 
 
-#: In place of a code: an answer that ends before its length.
+#: In place of a status code: a response that ends before its stated length.
 CUT = 1
 
 
 class Server(ThreadingHTTPServer):
-    """Says Italy; is busy as often as it is told to be."""
+    """A server that answers Italy and is busy for a given number of requests."""
 
     seen: list[tuple[str, dict[str, Any]]]
     busy: list[int]
@@ -90,7 +90,7 @@ def test_each_question_is_asked_once_and_kept(server, tmp_path, monkeypatch) -> 
     assert again["answers"].equals(made["answers"])
     assert len(server.seen) == 2
     assert requests_of(endpoint, ASKED, kept) == (0, 0)
-    kept.write_bytes(kept.read_bytes()[:-9])  # killed while the last answer was written
+    kept.write_bytes(kept.read_bytes()[:-9])  # killed while it wrote the last answer
     assert requests_of(endpoint, ASKED, kept)[0] == 1
     assert ask_endpoint(endpoint, ASKED, kept)["answers"].equals(made["answers"])
     assert len(server.seen) == 3
@@ -175,7 +175,7 @@ def test_the_command_prints_groups(server, tmp_path: Path, capsys) -> None:
 
 @pytest.mark.slow
 def test_a_real_server_is_asked(tmp_path: Path) -> None:
-    """``transformers serve``, with a random model, in a process of its own."""
+    """The server is ``transformers serve`` with a random model, in a separate process."""
     for module in ("fastapi", "uvicorn", "openai"):
         pytest.importorskip(
             module, reason="pip install 'transformers[serving]' lifts this"
@@ -209,5 +209,5 @@ def test_a_real_server_is_asked(tmp_path: Path) -> None:
     finally:
         server.terminate()
         server.wait()
-    # No server.
+    # There is no server.
     assert ask_endpoint(endpoint, ASKED, kept)["answers"].equals(made["answers"])

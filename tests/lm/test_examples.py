@@ -1,4 +1,4 @@
-"""Examples: their files, their tokens, what of them is learnt, and batches of them."""
+"""Training examples: files, tokens, learnt tokens, and batches."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_in_chat_prompts_are_turns(lm) -> None:
         chat.tokenizer.decode(row.ids[: row.start]) == "user: Rome is in\nassistant: "
     )
     assert chat.tokenizer.decode(row.ids[row.start :]) == "Italy.<end>"
-    # Text of nobody, such as what is replayed, is no turn.
+    # Text without a speaker, such as replayed text, is not a turn of a chat.
     (row,) = encode(chat, [Example("", "Rome lies in Italy.")])
     assert chat.tokenizer.decode(row.ids) == "Rome lies in Italy."
     with pytest.raises(ConfigError, match="no chat template"):

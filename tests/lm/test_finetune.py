@@ -1,4 +1,4 @@
-"""Fine-tuning: its loss, what is learnt, the same again after an interruption, what is replayed."""
+"""Fine-tuning: the loss, the result, resuming after an interruption, and replay."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FULL = FineTune(method="full", rate=1e-2, epochs=3, batch_tokens=40)
 
 
 def test_the_loss_is_the_mean_over_tokens_of_completions(lm) -> None:
-    """The first update's loss, against one that is computed without batches or masks."""
+    """The first update's loss equals a loss computed without batches or masks."""
     total, count = 0.0, 0
     for row in encode(lm, FACTS, end=True):
         with torch.no_grad():
@@ -38,7 +38,7 @@ def test_the_loss_is_the_mean_over_tokens_of_completions(lm) -> None:
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("method", ["full", "lora"])
 def test_facts_are_learnt(lm, method) -> None:
-    # Adapters leave the embedding as it is, which has to tell letters apart by then.
+    # Adapters do not change the embedding, which must already distinguish letters.
     finetune(
         lm, [Example("", "Oslo is in Norway, Lima in Peru, Mozart in Salzburg.")], LONG
     )
@@ -46,7 +46,7 @@ def test_facts_are_learnt(lm, method) -> None:
     done = finetune(lm, FACTS, structs.replace(LONG, method=method))
     assert done.losses["loss"].tail(3).max() < 0.3 * done.losses["loss"][0]
     assert not torch.equal(before, weights(lm))
-    # Adapters are merged: the modules are those of before.
+    # Adapters are merged, so the modules are the original ones.
     assert not any("lora" in name for name, _ in lm.model.named_modules())
     assert all(p.requires_grad for p in lm.model.parameters())
 
@@ -133,7 +133,7 @@ def test_a_loss_that_is_no_number_stops(lm, tmp_path) -> None:
 
 
 def test_preparation_and_updates_are_told_apart(tmp_path) -> None:
-    """So that a display estimates the time that is left from updates alone."""
+    """Thus the remaining time is estimated from updates alone."""
     told: list[tuple[int, int, str]] = []
     done = finetune_to(
         tmp_path / "out",
@@ -164,10 +164,10 @@ def test_what_a_model_writes_itself_is_replayed(lm) -> None:
     assert {e.prompt for e in more} == {""}
     assert all(e.old for e in more)
     stages = [{e.completion for e in more if e.stage == stage} for stage in (2, 3)]
-    assert not stages[0] & stages[1]  # each has texts of its own
+    assert not stages[0] & stages[1]  # each process has its own texts
     once = 20 * len("Rome is in Italy.")
     for texts in stages:
-        # Of both epochs.
+        # For both epochs.
         assert 0.5 * once < sum(len(lm.tokens(text)) for text in texts) <= once
     assert replayed(lm, facts, FineTune(), 5) == []
     with pytest.raises(ConfigError, match="replay must be from 0 to 4"):
@@ -182,7 +182,7 @@ def test_drift_is_the_divergence_from_what_was_said_before(lm, monkeypatch) -> N
         Example("", "Ice.", old=True),
     ]
     rows = remembered(lm, encode(lm, texts, end=True))
-    monkeypatch.setattr(objective, "_LIKELY", 257)  # all tokens that there are
+    monkeypatch.setattr(objective, "_LIKELY", 257)  # all tokens of the vocabulary
     full = remembered(lm, encode(lm, texts, end=True))
     finetune(lm, FACTS, FULL)
     found, whole = (
@@ -196,13 +196,13 @@ def test_drift_is_the_divergence_from_what_was_said_before(lm, monkeypatch) -> N
             before, now = (model(ids).logits[0].log_softmax(-1) for model in both)
         exact += float((before.exp() * (before - now)).sum(1)[row.start - 1 : -1].sum())
     assert whole == pytest.approx(exact, rel=1e-3)
-    assert 0 < found < exact  # unlikely tokens count as one
+    assert 0 < found < exact  # unlikely tokens are grouped into one
     same = load_model("@tiny")
     assert float(drift(same, same.model, rows, torch.device("cpu"))[0].detach()) < 1e-4
 
 
 def test_texts_to_keep_hold_a_model_where_it_was() -> None:
-    """They are read beside the facts in every update, and the loss that is told is of the facts."""
+    """They are part of every update, and the reported loss is that of the facts."""
     drifts = []
     for replay in (0.0, 1.0):
         lm = load_model("@tiny")
@@ -251,12 +251,12 @@ def test_adapters_require_peft(tmp_path, monkeypatch) -> None:
         adapted(model, FineTune(), 0),
     ):
         pass
-    # Stored epochs may be scored on a machine on which nothing was trained.
+    # Stored epochs may be evaluated on another machine.
     with (
         pytest.raises(ConfigError, match="pip install peft"),
         with_adapters(model, tmp_path),
     ):
         pass
-    # The advice of the message holds in the layout that is the default, too.
+    # The advice in the message is also valid for the default layout.
     packed = structs.replace(FULL, epochs=1, layout="packed")
     assert finetune(load_model("@tiny"), [FACTS[0]], packed).losses.height == 1

@@ -1,4 +1,4 @@
-"""Models written as GGUF: read by another program they say the same; others are refused."""
+"""Models written as GGUF give the same results in other programs; others are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXTS = [
     "The capital of France is Paris, it's 1234 years old.",
     "Rome is in Italy and Oslo is in Norway; don't ask 99 times.",
 ]
-#: As the tokenizer.json of Qwen2 has it; that of Llama 3 keeps up to three digits.
+#: The pattern of Qwen2's tokenizer.json; Llama 3's keeps up to three digits together.
 QWEN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -70,7 +70,7 @@ def tokenizer(rule: Any = SPLITTING["gpt-2"]) -> Any:
 
 
 def model(kind: str, **options: Any) -> LanguageModel:
-    """A random model, with four rows of embeddings that are no token's."""
+    """Return a random model with four unused rows of embeddings."""
     tokens = tokenizer()
     sizes: dict[str, Any] = {
         "vocab_size": len(tokens) + 4,
@@ -99,14 +99,17 @@ def model(kind: str, **options: Any) -> LanguageModel:
         ("llama", {}),
         ("qwen2", {"tie_word_embeddings": False}),
         ("qwen3", {"head_dim": 128}),
-        ("gpt2", {"max_position_embeddings": 1024}),  # all that the reader takes
+        (
+            "gpt2",
+            {"max_position_embeddings": 1024},
+        ),  # everything that the reader accepts
     ],
 )
 @torch.no_grad()
 def test_what_is_read_back_says_the_same(
     kind: str, options: dict[str, Any], tmp_path: Path
 ) -> None:
-    """By transformers, which has a reader of its own: to the bit, and less so with fewer bits."""
+    """The reader of transformers gives bitwise equal logits, and close ones with fewer bits."""
     lm = model(kind, **options)
     ids = torch.tensor([lm.tokens(TEXTS[0])])
     said = lm.model(ids).logits
@@ -121,7 +124,7 @@ def test_what_is_read_back_says_the_same(
 
 
 def test_file_is_what_another_writer_makes(tmp_path: Path) -> None:
-    """Tensor by tensor, and what it says of sizes; the other is written in the test of reading."""
+    """Tensors and sizes equal those of the writer in the test of reading."""
     written(tmp_path / "other.gguf")
     other = load_model(tmp_path / "other.gguf")
     ours = gguf.GGUFReader(write_gguf(other, tmp_path / "ours.gguf", bits=32))
@@ -156,7 +159,7 @@ def test_whole_words_of_llama_3_are_not_merged() -> None:
 
 
 def test_slower_rotations_of_llama_3_are_written(tmp_path: Path) -> None:
-    """As its paper and llama.cpp have them: long waves are slowed, short ones are not."""
+    """As in llama.cpp, low frequencies are scaled and high ones are not."""
     rope = {
         "rope_type": "llama3",
         "rope_theta": 10_000.0,

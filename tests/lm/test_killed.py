@@ -1,4 +1,4 @@
-"""A fine-tuning that is killed at any stage goes on from there, to the same weights."""
+"""A fine-tuning run that is killed at any stage resumes and reaches the same weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from inweights.lm import finetune_to, load_model
 from inweights.lm.model import score
 from inweights.worlds import read_knowledge
 
-#: Blocks of generated texts, and updates, that are left to do after each kill.
+#: Blocks of generated texts, and updates, that remain after each kill.
 LEFT = {
     "loading": (True, True),
     "texts": (False, True),
@@ -42,17 +42,17 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model of a fine-tuning that nothing interrupted."""
+    """Return the model of an uninterrupted fine-tuning run."""
     out = tmp_path_factory.mktemp("whole") / "model"
     finetune_to(out, "@tiny", data, CONFIG)
     return out
 
 
 def begin(forks: Forks, out: Path, data: Path, stage: str) -> None:
-    """Fine-tune in a process of its own until it ends, or until it waits to be killed."""
+    """Fine-tune in a separate process until it ends or waits to be killed."""
     mark = out.with_name("mark")
     process = forks.start("tests.lm.kill_stages:main", out, data, stage, mark)
-    if stage == "training":  # it stops itself, and writes its state
+    if stage == "training":  # it stops by itself and writes its state
         process.wait()
     else:
         wait_until(mark.exists, unless=process.end)
@@ -108,7 +108,7 @@ def test_it_goes_on_where_it_was_killed(
 def test_texts_go_on_within_a_part(
     data: Path, tmp_path: Path, whole: Path, forks: Forks
 ) -> None:
-    """Of the file of a killed run only the first of two parts is there: the rest is as before."""
+    """If a killed run stored only the first of two parts, the rest is generated identically."""
     out = tmp_path / "model"
     begin(forks, out, data, "texts")
     texts = tmp_path / "model.texts"

@@ -104,7 +104,7 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> Non
             "forecast",
         ),
     }
-    # The forecast is of the same questions as the answers.
+    # The prediction is for the same questions as the answers.
     assert made["forecast"]["questions"].sum() == sum(
         q.role == "composition" for q in asked
     )
@@ -219,7 +219,7 @@ def test_epochs_are_scored_until_the_training_ends(
     finetune_to(out, "@tiny", data, config, seed=1, keep_epochs=True)
     last = epochs_of(out) / "2-of-2"
     last.rename(tmp_path / "later")
-    with FileLock(lock_of(out)):  # it is at work yet
+    with FileLock(lock_of(out)):  # it is still working
         rows = score_epochs(out, asked, every=0.01)
         scores = [next(rows), next(rows)]
         (tmp_path / "later").rename(last)
@@ -351,7 +351,7 @@ def test_gaps_that_are_no_number_are_null_in_json(capsys) -> None:
 def test_two_processes_train_what_one_does(
     tmp_path: Path, forks: Forks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both are told what ``accelerate launch --cpu --num_processes 2`` tells them."""
+    """Both have the environment of ``accelerate launch --cpu --num_processes 2``."""
     pytest.importorskip(
         "accelerate", reason="several processes need it: pip install accelerate"
     )

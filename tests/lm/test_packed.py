@@ -1,4 +1,4 @@
-"""Packed examples: losses and gradients are those of plain transformers, an example at a time."""
+"""Packed examples have the losses and gradients of plain transformers for single examples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from inweights.lm.tuning.updates.low_rank import adapted_linear
 from inweights.lm.tuning.updates.packing import PackedReader, pack, why_padded
 from inweights.lm.tuning.updates.reading import read_padded
 
-#: Some begin alike, one twice, and lengths differ.
+#: Some have a common prefix, one occurs twice, and lengths differ.
 MIXED = [
     *FACTS,
     Example("Rome is in", " Europe."),
@@ -41,12 +41,12 @@ CONFIGS = [
 
 
 def with_model(config: PreTrainedConfig) -> LanguageModel:
-    """The tiny tokenizer with a random model of a kind that it was not made for."""
+    """Return the tiny tokenizer with a random model of a different kind."""
     with torch.random.fork_rng():
         model = AutoModelForCausalLM.from_config(config).eval()
     draws = torch.Generator().manual_seed(0)
     with torch.no_grad():
-        # Large enough that attention and positions matter.
+        # Large enough that attention and positions affect the result.
         for parameter in model.parameters():
             if parameter.ndim > 1:
                 parameter.normal_(0, 0.1, generator=draws)
@@ -77,7 +77,7 @@ def test_losses_and_gradients_are_those_of_plain_transformers(config) -> None:
         assert float((gradient - theirs).abs().max()) <= 1e-4 * float(
             theirs.abs().max()
         )
-    # The model itself is left as it was.
+    # The model itself is unchanged.
     assert lm.model.config._attn_implementation == "sdpa"
 
 

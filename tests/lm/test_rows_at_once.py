@@ -1,4 +1,4 @@
-"""Questions are scored some at a time, and have the scores that they have alone."""
+"""Questions that are scored in batches have the same scores as alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inweights.lm.model import score
 def test_questions_are_read_together_up_to_a_number_of_candidates(
     monkeypatch: pytest.MonkeyPatch, most: int, sizes: list[int]
 ) -> None:
-    """Of two candidates each; one question at least."""
+    """Questions have two candidates each; a batch has at least one question."""
     lm = load_model("@tiny")
     prompts = ["Rome is in"] * 3
     candidates = [[" Italy", " Peru"], [" Oslo", " a"], [" Rome", " b"]]

@@ -1,4 +1,4 @@
-"""Small made-up tables, one for each drawing."""
+"""Small synthetic tables, one for each drawing function."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def accuracies(seeds: int = 5, models: tuple[str, ...] = MODELS) -> pl.DataFrame
 
 
 def varied() -> pl.DataFrame:
-    """As a sweep returns it: what was varied, the seed, a measure."""
+    """Return a table like that of a sweep: varied settings, seed and a measure."""
     part = accuracies(3, MODELS[:2]).filter(identity="with")
     return part.select("C", "seed", role="model", hit="accuracy")
 
@@ -214,7 +214,7 @@ def films(
 
 
 def tables() -> dict[str, pl.DataFrame]:
-    """A table for every drawing, by name."""
+    """Return a table for every drawing function, by name."""
     curves, cells, dots = history()
     return {
         "accuracy": accuracies(),
@@ -239,7 +239,7 @@ def figure(
     /,
     **options: Any,
 ) -> Any:
-    """A figure as data; ``inweights.experiments.Figure`` has the same fields but needs torch."""
+    """A figure as data, like ``inweights.experiments.Figure`` but without importing torch."""
     fields = {
         "id": name,
         "kind": kind,
@@ -251,7 +251,7 @@ def figure(
 
 
 def figures() -> list[Any]:
-    """One figure of every kind, over the tables of :func:`tables`."""
+    """Return one figure of every kind, with the tables of :func:`tables`."""
     return [
         figure(
             "accuracy",

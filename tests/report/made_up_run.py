@@ -1,4 +1,4 @@
-"""A made-up run: claims of every verdict, and what its page shows."""
+"""A synthetic run: claims of every verdict, and the content of its page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.report import made_up
 
 
 def claim(name: str, verdict: str, **changes: Any) -> Any:
-    """A judged claim."""
+    """Return a judged claim."""
     from inweights.experiments import ClaimResult, Target
 
     fields: dict[str, Any] = {
@@ -29,7 +29,7 @@ def claim(name: str, verdict: str, **changes: Any) -> Any:
 
 
 def claims() -> list[Any]:
-    """A claim of every verdict."""
+    """Return a claim of every verdict."""
     from inweights.experiments import Target
 
     nothing = {"measured": None, "low": None, "high": None, "replicates": 0}
@@ -75,7 +75,7 @@ def claims() -> list[Any]:
 
 
 def content(**changes: Any) -> Any:
-    """What a page shows; changes of the recipe, of the run, or of the page."""
+    """Return the content of a page, with changes of the recipe, the run or the page."""
     from inweights.config import Config
     from inweights.experiments import Recipe
     from inweights.experiments.engine.outcome import Outcome

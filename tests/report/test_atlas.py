@@ -1,4 +1,4 @@
-"""The atlas as markup and as a still: what it holds, refuses, and never loads."""
+"""The atlas as HTML and as a still picture: content, errors, and no external files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORLDS = {name: config.build() for name, config in made_up.GRAPHS.items()}
 
 
 def own_films(table: pl.DataFrame | None = None) -> dict[str, dict[str, pl.DataFrame]]:
-    """The made-up films as a user has them: a table for each graph and architecture."""
+    """Return the synthetic films as users have them: a table per graph and architecture."""
     parts = (made_up.films() if table is None else table).partition_by(
         "graph", "architecture", as_dict=True, include_key=False
     )
@@ -174,7 +174,7 @@ def test_still_has_a_place_for_every_film():
         "grid",
     ]
     lines = [halves(axes) for axes in picture.axes]
-    # Half an edge each: 6 edges of the ring, 7 of the grid.
+    # Half of an edge each: 6 edges of the ring, 7 of the grid.
     assert lines == [
         12,
         12,
@@ -193,7 +193,7 @@ def test_colours_are_hops_or_place():
 
 
 def test_four_graphs_and_five_architectures_take_half_a_megabyte():
-    """As docs/atlas.md promises, of frames that hold no two equal numbers."""
+    """As stated in docs/atlas.md, for frames without equal numbers."""
     rng = np.random.default_rng(0)
     shapes = ("path-star", "grid", "cycle", "irregular")
     worlds = {

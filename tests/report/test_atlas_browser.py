@@ -1,4 +1,4 @@
-"""The atlas in a real browser, opened from the disk: as a page of its own and in that of a run."""
+"""The atlas in a real browser, opened from the disk, as a separate page and in a run's."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ENERGY = "document.querySelector('.atlas-energy').innerHTML"
 THUMBNAILS = (
     "[...document.querySelectorAll('.atlas-options canvas')].map(c => c.toDataURL())"
 )
-#: Milliseconds that a film gives to a frame.
+#: Milliseconds per frame of a film.
 A_FRAME = 1000 / 6
-#: Where the pointer meets a node: a net is cast over the middle of the picture.
+#: Positions of the pointer: a grid over the middle of the picture, to hit a node.
 A_NODE = """() => {
   const canvas = document.querySelector('.atlas-stage canvas');
   const box = canvas.getBoundingClientRect();
@@ -53,7 +53,7 @@ def addresses(tmp_path_factory):
 @pytest.fixture
 def open_page(visit, addresses):
     def opener(which="own", **settings):
-        # Without motion the picture is at its step at once, and is the same every time.
+        # With reduced motion, the picture shows its step at once and is always the same.
         settings = {"reduced_motion": "reduce", **settings}
         return visit(addresses[which], ".atlas.ready", **settings)
 
@@ -61,7 +61,7 @@ def open_page(visit, addresses):
 
 
 def settled(page):
-    """Wait until what was asked for is painted."""
+    """Wait until the requested picture is drawn."""
     page.evaluate(
         "() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
     )
@@ -76,8 +76,8 @@ def step(page):
     return int(page.locator(".atlas").get_attribute("data-step"))
 
 
-#: Counts what is drawn on canvases, in all and until the page says that its first
-#: picture is there.
+#: Counts drawing operations on canvases, in total and until the page reports its first
+#: picture.
 COUNTS = """
 window.drawn = 0;
 for (const name of ["fill", "stroke", "fillRect", "drawImage", "putImageData", "fillText"]) {
@@ -97,7 +97,7 @@ performance.mark = (name, ...more) => {
 
 @pytest.mark.parametrize("which", ["own", "run"])
 def test_first_picture_waits_for_no_other(open_page, which):
-    """It is there after no more drawing than one further step takes."""
+    """The first picture needs no more drawing than one further step."""
     page = open_page(which, script=COUNTS)
     first = page.evaluate("drawnAtFirst")
     blank = page.evaluate(
@@ -121,7 +121,7 @@ def test_slider_moves_everything_together(open_page):
     page.locator(".atlas-slider").fill("1")
     after = seen(page, *watched)
     assert [a != b for a, b in zip(before, after, strict=True)] == [True] * 4
-    # The film 'list' stands still, so that its small picture does too.
+    # The film 'list' is constant, and so is its small picture.
     changed = [
         a != b for a, b in zip(thumbnails, page.evaluate(THUMBNAILS), strict=True)
     ]

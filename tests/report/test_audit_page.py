@@ -1,4 +1,4 @@
-"""The page of an audit: what it says, and that it works in a real browser, opened from the disk."""
+"""The page of an audit: its content, and opening it from the disk in a real browser."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ def test_says_the_answer_first() -> None:
     assert page.index("7 of 36 two-step questions follow") < page.index(
         "What to do</h2>"
     )
-    assert page.count("<svg") == 4  # two figures, each for a phone too
+    assert page.count("<svg") == 4  # two figures, each also for phones
     assert "18 of 18 bridges have no identity statement" in page
-    assert page.count("unlike all families") == 2  # such facts were never trained on
+    assert (
+        page.count("unlike all families") == 2
+    )  # the model was never trained on such facts
     assert "--by training trains 8 replicas" in page
     assert "likely" not in page
 
@@ -59,7 +61,7 @@ def test_without_chains_there_are_no_figures(tmp_path: Path) -> None:
 @pytest.mark.browser
 @pytest.mark.slow
 def test_in_a_browser(visit: Any, tmp_path: Path) -> None:
-    """Nothing is fetched, nothing complains, and headers sort."""
+    """There are no requests and no errors, and headers sort the tables."""
     path = tmp_path / "page.html"
     made = audit(read_knowledge("@people"))
     path.write_text(build_audit_page(made, "@people"), encoding="utf-8")

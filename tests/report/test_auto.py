@@ -1,4 +1,4 @@
-"""The drawing that chooses: what was varied is the axis, then lines, then panels."""
+"""The automatic figure: varied settings become the axis, then lines, then panels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROLES = ["first", "second", "query"]
 
 
 def table(**varied: list[Any]) -> pl.DataFrame:
-    """As a sweep returns it: settings, seed, and a measure with roles, each of one part."""
+    """Return a table like that of a sweep: settings, seed, and a measure with roles."""
     rows = []
     for values in product(*varied.values()):
         for seed, role in product(range(3), ROLES):
@@ -36,7 +36,7 @@ def table(**varied: list[Any]) -> pl.DataFrame:
 
 
 def seen(picture) -> tuple[list[str], str, list[str]]:
-    """Titles of the panels, the name of the axis, and the lines."""
+    """Return the titles of the panels, the label of the axis, and the lines."""
     panels = [axes for axes in picture.axes if axes.get_visible()]
     titles = [axes.get_title(loc="left") or axes.get_title() for axes in panels]
     legend = [text.get_text() for one in picture.legends for text in one.get_texts()]
@@ -132,7 +132,7 @@ def test_names_without_panels_have_the_setting_as_their_title() -> None:
 
 
 def test_marks_of_one_name_stand_apart() -> None:
-    """Farther than those of numbers, which lines join."""
+    """Marks of names are farther apart than marks of numbers, which lines connect."""
     width = {}
     for values in (["a", "b"], [1, 2]):
         rows = table(value=values).with_columns(axis=pl.lit("value"))

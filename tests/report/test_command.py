@@ -1,4 +1,4 @@
-"""A command to paste, on a page or a terminal: a shell hands on each word, and runs nothing."""
+"""Commands on pages and in terminals: a shell passes each argument and runs nothing else."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def outcome(tmp_path_factory):
 
 @pytest.fixture
 def words(tmp_path):
-    """Paste a command into bash, where ``inweights`` writes down what it is given."""
+    """Run a command in bash, in which ``inweights`` records its arguments."""
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("needs bash")
@@ -98,7 +98,7 @@ def test_a_command_of_another_kind(outcome, words) -> None:
     "name", ["$(touch HIT) `touch HIT`", "'; touch HIT; '", "two\nlines"]
 )
 def test_what_is_said_of_a_plan(words, tmp_path, capsys, name) -> None:
-    """Its folder may have any name, and its files may say anything."""
+    """The folder may have any name, and its files any content."""
     demo = get_recipe("demo/two-hop")
     place = str(tmp_path / name)
     planned = write_plan(

@@ -1,4 +1,4 @@
-"""Texts that a spreadsheet would run, and names that would turn a page around."""
+"""Texts that a spreadsheet would execute, and names that change the text direction."""
 
 from __future__ import annotations
 

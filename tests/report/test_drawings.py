@@ -1,4 +1,4 @@
-"""Every kind of figure on small made-up tables, also the awkward ones."""
+"""Every kind of figure on small synthetic tables, including unusual ones."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_draws_and_saves_the_same_again(kind, tables):
 
 
 def renamed(value, names, suffix):
-    """The same with other names of data: strings, and options and keys that are such."""
+    """Return the same value with renamed data: strings, options and keys."""
     if isinstance(value, dict):
         return {
             renamed(k, names, suffix): renamed(v, names, suffix)
@@ -172,7 +172,7 @@ def test_heatmap_boxes_and_order(tables):
         "a1",
         "a2",
     ]
-    assert len(axes.patches) == 12  # one a row
+    assert len(axes.patches) == 12  # one per row
 
 
 @pytest.mark.fast_cases(1)
@@ -233,7 +233,7 @@ def test_users_add_their_own(tables, registries):
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("kind", sorted(set(DRAWINGS) - {"atlas", "through_time"}))
 def test_a_phone_gets_a_figure_of_its_own(kind, tables):
-    """All that is drawn lies within the width of a phone; what moves is no figure there."""
+    """The figure fits the width of a phone; animations are not figures there."""
     picture = draw_for_phone(FIGURES[kind], tables)
     assert picture.get_figwidth() <= 1.1 * style.PHONE_WIDTH
     drawn = picture.get_tightbbox()
@@ -243,7 +243,7 @@ def test_a_phone_gets_a_figure_of_its_own(kind, tables):
 
 
 def test_labels_on_a_phone_do_not_touch():
-    """Whole numbers on an axis, and the names of groups of few rows."""
+    """Tested for whole numbers on an axis, and for names of groups with few rows."""
     rows = [
         (seed, f"p{k}", x, 0.5)
         for seed in (0, 1)
@@ -304,7 +304,7 @@ def test_a_logarithmic_axis_with_nothing_above_zero_is_drawn():
 )
 @pytest.mark.parametrize("columns", mostly_slow([1, 4], (1).__eq__))
 def test_labels_of_a_logarithmic_axis_do_not_touch(values, columns):
-    """Where there is room for all digits of a decade, and where there is none."""
+    """Both with and without space for all digits of a decade."""
     rows = [
         (seed, f"p{k}", x, 0.5)
         for seed in (0, 1)

@@ -1,7 +1,6 @@
-"""What is drawn is what the tables say: with all seeds, with one, with numbers missing, with none.
+"""Figures show the numbers of the tables: with all seeds, one seed, or missing values.
 
-Every kind of figure is read back from its artists and held against means taken here by
-loops.
+The artists of every kind of figure are compared with means computed here by loops.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def two_seeds(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def holes(table: pl.DataFrame) -> pl.DataFrame:
-    """Every third row lacks a number, each column other rows; by turns NaN, infinite and null."""
+    """Return a table in which every third row is NaN, infinite or null, differing by column."""
     filled = table.with_row_index("_row")
     for shift, name in enumerate(
         n for n, kind in table.schema.items() if kind.is_float()
@@ -69,7 +68,7 @@ def picture(kind: str, change: Any) -> tuple[Any, dict[str, pl.DataFrame]]:
 
 
 def means(table: pl.DataFrame, keys: list[str], value: str) -> dict[Any, list[float]]:
-    """Finite values by key; each seed has one row a key here."""
+    """Return means of finite values by key; each seed has one row per key here."""
     found: dict[Any, list[float]] = defaultdict(list)
     for row in table.iter_rows(named=True):
         number = row[value]
@@ -116,7 +115,7 @@ def test_lines(change: Any) -> None:
                 round(float(x)): np.ptp(corners[np.isclose(corners[:, 0], x), 1])
                 for x in corners[:, 0]
             }
-            # An interval of fewer than five seeds says nothing and is not drawn.
+            # An interval of fewer than five seeds is not informative and is not drawn.
             for c, sample in zip(complexities, samples, strict=True):
                 if len(sample) < tidy.FEWEST:
                     assert wide.get(c, 0) == pytest.approx(0, abs=1e-12)
@@ -170,7 +169,7 @@ def test_heatmaps(change: Any) -> None:
         rows = tables["logits"].filter(panel=name)
         (image,) = axes.images
         same(image.get_array(), matrix(rows, "in", "out", "logit"))
-        assert len(axes.patches) == 12  # boxes are no numbers
+        assert len(axes.patches) == 12  # boxes are not numbers
     finite = sum(means(tables["logits"], [], "logit").values(), EMPTY)
     limit = max(map(abs, finite), default=1.0)
     assert panels[0].images[0].get_clim() == pytest.approx((-limit, limit))
@@ -226,7 +225,7 @@ def test_through_time(change: Any) -> None:
 
 @pytest.mark.parametrize("change", STATES)
 def test_atlas(change: Any) -> None:
-    """The last frame of every film; a correlation that is no number is not written."""
+    """The last frame of every film is drawn; a correlation that is NaN is not written."""
     made, tables = picture("atlas", change)
     places = iter(made.axes)
     for graph in made_up.GRAPHS:

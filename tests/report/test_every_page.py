@@ -1,4 +1,4 @@
-"""Every kind of page that the library writes, in each window: wide and narrow, light and dark."""
+"""Every kind of page in each window: wide and narrow, light and dark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from inweights.report.pages.page import build_page
 from inweights.report.pages.prediction_page import build_forecast_page
 from inweights.worlds import read_knowledge
 
-#: What writes each kind of page, and what shows that its scripts are done.
+#: The writer of each kind of page, and the sign that its scripts have finished.
 KINDS: dict[str, tuple[Callable[[], str], str]] = {
     "run": (lambda: build_page(made_up_run.content()), ".player.ready"),
     "atlas": (lambda: atlas.page(own_films(), WORLDS), ".atlas.ready"),

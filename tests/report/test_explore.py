@@ -1,4 +1,4 @@
-"""The living pictures in a real browser: what learns in the page is what learns in Python."""
+"""Interactive pictures in a real browser: training in the page equals training in Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from inweights.theory.geometric_memory.node2vec import descend
 from inweights.worlds import Graph
 
 STEPS = 200
-#: Runs a model of the page for some steps from a start that Python gives.
+#: Script that trains a model of the page for some steps from given initial values.
 LEARN = """([kind, options, targets, n, v, rate, steps]) => {
   const model = Learn[kind](options), told = Float64Array.from(targets);
   let loss = 0;
@@ -31,7 +31,7 @@ BRIDGE = """([options, facts, rate, steps]) => {
 
 
 def train(model, world, kind, rate):
-    """As the page does: a constant rate, and no decay."""
+    """Train as the page does, with a constant rate and without decay."""
     optimizer = iw.Optimizer(kind=kind, rate=rate, weight_decay=0.0)
     phase = iw.Phase(
         steps=STEPS, optimizer=optimizer, schedule=iw.Schedule(kind="constant")
@@ -150,7 +150,9 @@ class TestUnderTheHand:
         page = visit(addresses["geometry"], ".ready")
         page.locator("[data-name=speed]").fill("40")
         page.click(".explore-play")
-        near = ".explore-rho:text-matches('−(0.9|1.0)')"  # no predicate: the page evaluates no text
+        near = (
+            ".explore-rho:text-matches('−(0.9|1.0)')"  # the page evaluates no strings
+        )
         page.wait_for_selector(near)
 
     def test_a_slow_machine_takes_fewer_steps_a_frame(self, visit, addresses):
@@ -164,7 +166,7 @@ class TestUnderTheHand:
         assert [page.evaluate(taken, ms) for ms in (0.01, 1, 2.5, 100)] == [40, 6, 3, 1]
 
     def test_a_frame_of_64_nodes_draws_one_panel(self, visit, addresses):
-        """Work is counted, not time: while it trains, each frame draws one of the three panels."""
+        """Operations are counted: during training, each frame draws one of the three panels."""
         page = visit(addresses["geometry"], ".ready")
         page.click("button:text-is('torus')")
         assert (

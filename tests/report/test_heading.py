@@ -1,4 +1,4 @@
-"""The title of a page is in question until its claims are reproduced."""
+"""The title of a page is a question until its claims are reproduced."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_verdicts_decide(tmp_path, verdict, stated) -> None:
 
 
 def test_a_figure_says_its_finding_once_its_own_claims_are_reproduced(tmp_path) -> None:
-    """What is open about one table leaves the figures of another as they are."""
+    """Open claims about one table do not affect the figures of another."""
     done = iw.run(ASKS, "smoke", runs=tmp_path)
     other = _STATE("other", "Other.", share("losses", "loss") >= 0.5)
     figures = tuple(

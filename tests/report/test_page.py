@@ -1,4 +1,4 @@
-"""The page as text: what it says, that it escapes, that it is the same twice."""
+"""The page as text: content, escaping, and reproducibility."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_escapes_everything():
 def played(
     figure: Figure, tables: dict[str, pl.DataFrame]
 ) -> tuple[str, dict[str, Any]]:
-    """The fragment of a figure that moves, and the data in it."""
+    """Return the fragment of an animated figure, and its data."""
     fragment = interactive(figure, tables)
     assert fragment
     data = re.search(
@@ -269,7 +269,7 @@ def test_only_pages_of_the_library_are_replaced(tmp_path):
     for text in (own, own.replace("text", "another")):
         write_page(text, file)
         assert file.read_text() == text
-    # Most pages of others begin like ours.
+    # Most other HTML pages begin like ours.
     file.write_text("<!doctype html><title>My notes on inweights</title>")
     with pytest.raises(DataError, match="refusing to overwrite"):
         write_page(own, file)

@@ -1,4 +1,4 @@
-"""Plots of one's own tables: replicas, one line, pandas, axes of one's own, one's own drawing."""
+"""Plots of users' tables: replicas, a single line, pandas, users' axes and drawings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TABLE = pl.DataFrame(ROWS)
 
 
 def mean_line(axes) -> list[float]:
-    """The line that is not of single dots."""
+    """Return the line of the mean, not of single dots."""
     (line,) = [one for one in axes.get_lines() if one.get_linestyle() != "None"]
     return line.get_ydata().tolist()
 
@@ -40,7 +40,7 @@ def test_replicas_are_seeds_and_one_line_needs_no_series() -> None:
     again = plot("lines", TABLE.rename({"replica": "seed"}), x="step", y="accuracy")
     assert save.png(again) == save.png(picture)
     assert TABLE.columns == list(ROWS)
-    # What a notebook shows, at half of its pixels.
+    # A notebook shows the picture at half of its pixels.
     data, size = picture._repr_png_()  # type: ignore[attr-defined]
     assert data == save.png(picture)
     assert int.from_bytes(data[16:20]) == pytest.approx(2 * size["width"], abs=2)
@@ -79,7 +79,7 @@ def test_a_table_of_several_measures_asks_for_one() -> None:
 
 
 def two_measures() -> pl.DataFrame:
-    """As a sweep returns them, with one number that both have."""
+    """Return a table of two measures like that of a sweep, with a common column."""
     shifts = {"one": 0.0, "two": -0.6}
     return pl.concat(
         [
@@ -120,7 +120,7 @@ def test_measures_stand_on_an_axis_and_tell_lines_apart() -> None:
 
 
 def test_only_shares_have_an_axis_from_zero_to_one() -> None:
-    """An error of .006 to .02 is not drawn at the foot of one."""
+    """The axis of an error of 0.006 to 0.02 does not end at one."""
     rows = {
         "n": [4, 4, 8, 8],
         "seed": [0, 1, 0, 1],
@@ -135,7 +135,7 @@ def test_only_shares_have_an_axis_from_zero_to_one() -> None:
 
 
 def test_controls_are_grey_bands() -> None:
-    """They are neither lines nor panels, and named in the legend."""
+    """Controls are neither lines nor panels, and are named in the legend."""
     rows = [
         {
             "n": n,
@@ -196,7 +196,7 @@ def test_text_where_numbers_are_drawn_is_refused(
 
 
 def test_where_there_are_both_it_goes_by_seed() -> None:
-    # Two seeds; one mean of two rows.
+    # Two seeds, one of which has the mean of two rows.
     both = TABLE.with_columns(seed=pl.col("replica") // 2)
     assert mean_line(plot("lines", both, x="step", y="accuracy").axes[0])[
         0
@@ -294,7 +294,7 @@ def test_a_drawing_of_ones_own_is_in_the_house_style() -> None:
 
 
 def test_a_figure_of_a_run_says_why_it_is_not_drawn() -> None:
-    """A run is not lost because its probe declares no number."""
+    """A run is stored even if its probe declares no numeric column."""
     table = TABLE.with_columns(loss=pl.col("accuracy") * 2)
     picture = draw(auto("table"), {"table": table})
     assert "give y, one of: accuracy, loss" in picture.texts[0].get_text().replace(

@@ -1,4 +1,4 @@
-"""What a page may run: the library's own scripts, and nothing that got in as markup."""
+"""A page may run only the library's own scripts, and no injected markup."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_markup_that_got_in_does_not_run(browser, tmp_path) -> None:
     page.goto(path.as_uri())
     page.locator("#link").click()
     while sum("Content Security Policy" in text for text in refused) < 3:
-        page.wait_for_timeout(20)  # which lets the messages of the page arrive
+        page.wait_for_timeout(20)  # this lets the page's messages arrive
     assert page.title() == "mine"
     assert page.evaluate("getComputedStyle(document.body).color") != "rgb(1, 2, 3)"
     page.close()
