@@ -1,9 +1,8 @@
-"""Every target of performance with what was achieved, whether it is met, and why not.
+"""Print every performance target with the measured value, and why it is missed, if it is.
 
-``python -m benchmarks`` prints the table from the stored results
-(``results/benchmarks``), each with the machine that it was measured on; ``--write``
-also puts it into ``docs/performance.md``. Nothing is measured here: ``make bench`` does
-that.
+``python -m benchmarks`` prints the table of the stored results
+(``results/benchmarks``), each with the machine on which it was measured; ``--write`` also
+inserts it into ``docs/performance.md``. Nothing is measured here; ``make bench`` measures.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ class Row:
 
 
 def of(table: Mapping[str, Any], key: str) -> Any:
-    """The entry of a key, or that of all others."""
+    """Return the entry of a key, or the entry for all other keys."""
     return table.get(key, table.get("*"))
 
 
 def rows_of(target: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[Row]:
-    """The lines of one target, a stored row each; of those that name no aim, numbers alone."""
+    """Return the lines of one target, one per stored row; rows without an aim have only numbers."""
     names = target["value"] if isinstance(target["value"], list) else [target["value"]]
     least = "least" in target
     limits: dict[str, float] = target["least" if least else "most"]
@@ -72,7 +71,7 @@ def rows_of(target: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[Ro
 
 
 def machine(about: Mapping[str, Any]) -> str:
-    """The machine of a result in a line."""
+    """Return a description of a result's machine in one line."""
     torch = about.get("torch") or {}
     commits = [str(one["commit"])[:8] for one in about.get("repositories", {}).values()]
     version = f"torch {about['packages'].get('torch', '?')}"
@@ -83,7 +82,7 @@ def machine(about: Mapping[str, Any]) -> str:
 
 
 def earlier(stored: Mapping[str, Any]) -> list[str]:
-    """The other commits that rows were measured at, in words."""
+    """Return a sentence about the other commits at which rows were measured."""
     repositories = stored["environment"].get("repositories", {}).values()
     now = {str(one["commit"])[:8] for one in repositories}
     rows = stored.get("rows", ())
@@ -92,7 +91,7 @@ def earlier(stored: Mapping[str, Any]) -> list[str]:
 
 
 def tables() -> Iterator[tuple[str, str, list[Row]]]:
-    """The file, the machine and the lines of each stored result."""
+    """Return the file, the machine and the lines of each stored result."""
     targets = tomllib.loads((HERE / "targets.toml").read_text(encoding="utf-8"))[
         "targets"
     ]
@@ -115,7 +114,7 @@ def tables() -> Iterator[tuple[str, str, list[Row]]]:
 
 
 def markdown() -> str:
-    """All tables as Markdown."""
+    """Return all tables as Markdown."""
     parts = []
     for file, about, rows in tables():
         lines = [f"`results/benchmarks/{file}.json`: {about}.", ""]

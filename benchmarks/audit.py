@@ -1,9 +1,10 @@
-"""What audit, predict and augment take at 100 to 100,000 triples, each as it is by default.
+"""Measure audit, predict and augment with default options on 100 to 100,000 triples.
 
-Two kinds of made-up sets: a company (people with towns, managers, projects and dates)
-and hubs (a few entities in very many facts, Zipf 1.3), the hard case: 100,000 triples
-have 47 million chains. Give files to measure those instead. Every command runs in a
-process of its own: wall and processor time, and the peak with all that is imported.
+There are two kinds of synthetic sets: a company (people with towns, managers, projects and
+dates), and hubs (a few entities in very many facts, Zipf 1.3). The latter is the hard
+case: 100,000 triples have 47 million chains. If files are given, they are measured
+instead. Every command runs in a separate process, whose wall time, processor time and
+peak memory (including imports) are reported.
 
     python benchmarks/audit.py [FILE …] [--triples 100 1000] [--json]
 """
@@ -25,19 +26,19 @@ import numpy as np
 from inweights.runs import environment
 
 TRIPLES = (100, 1_000, 10_000, 100_000)
-#: The processor seconds that each command may take at most, and its GiB; predict and
-#: the forecast of audit have 60 s by themselves.
+#: Largest processor time in seconds and memory in GiB of each command; predict, and the
+#: prediction of audit, have a time limit of 60 s.
 STATED = {"audit": (90, 1.0), "predict": (90, 1.0), "augment": (30, 1.0)}
 
 
 def hubs(triples: int, seed: int = 0) -> list[str]:
-    """Distinct triples with hubs, a fifth as many entities as triples, and 40 relations."""
+    """Return distinct triples with hubs, 40 relations, and a fifth as many entities as triples."""
     rng, entities = np.random.default_rng(seed), max(triples // 5, 20)
     found: dict[tuple[int, int, int], None] = {}
     while len(found) < triples:
         ends = rng.zipf(1.3, size=(triples, 2)) % entities
         kinds = rng.integers(0, 40, triples)
-        # Where hubs are used up, any two ends will do.
+        # If no pairs with hubs are left, any two entities are used.
         ends[::2] = rng.integers(0, entities, ends[::2].shape)
         found.update(
             ((s, r, o), None)
@@ -48,7 +49,7 @@ def hubs(triples: int, seed: int = 0) -> list[str]:
 
 
 def company(triples: int, seed: int = 0) -> list[str]:
-    """Six facts a person; towns, projects and what they belong to."""
+    """Return six facts per person, and facts about towns and projects."""
     rng = np.random.default_rng(seed)
     people = max(triples // 7, 4)
     towns, projects = max(people // 20, 2), max(people // 5, 2)
@@ -70,7 +71,7 @@ def company(triples: int, seed: int = 0) -> list[str]:
 
 
 def measure(command: str, path: Path, folder: Path) -> dict[str, Any]:
-    """Run a command; seconds and GiB, its exit code and what it said where it failed."""
+    """Run a command, and return seconds, GiB, exit code and the message after a failure."""
     words = [
         command,
         str(path),

@@ -1,10 +1,9 @@
-"""Errors planted in files of made-up companies, and how many of them ``audit --fix --near`` finds.
+"""Plant errors in files of synthetic companies, and count how many ``audit --fix`` finds.
 
-Each file has 120 to 300 facts: people (some with names a letter apart, all facts of
-their own), teams, sites and countries. The seed draws type and place of 12 errors:
-letters changed, left out, put in or swapped, two letters changed, accents, initials,
-second values, repeated rows, blanks, and rows that a symmetric or inverse relation
-lacks.
+Each file has 120 to 300 facts about people (some of whose names differ in one letter),
+teams, sites and countries. The seed determines type and place of 12 errors: letters that
+are changed, removed, inserted or swapped, two changed letters, accents, initials, second
+values, repeated rows, blanks, and missing rows of symmetric or inverse relations.
 
     python -m benchmarks.cleaning [--files 20] [--json]
 """
@@ -86,7 +85,7 @@ Row = tuple[str, str, str]
 
 
 def company(rng: np.random.Generator) -> list[Row]:
-    """A file without errors."""
+    """Return the rows of a file without errors."""
     names = [f"{first} {last}" for first in FIRST for last in LAST]
     people = rng.permutation(names)[: rng.integers(14, 34)].tolist()
     towns = rng.permutation(list(TOWNS))[:6].tolist()
@@ -109,7 +108,7 @@ def company(rng: np.random.Generator) -> list[Row]:
 
 
 def misspelt(name: str, how: str, rng: np.random.Generator) -> str:
-    """A name with an error in it, not in its first letters."""
+    """Return a name with an error after its first letters."""
     first, _, last = name.partition(" ")
     if how == "initial":
         return f"{first[0]}. {last}"
@@ -129,7 +128,7 @@ def misspelt(name: str, how: str, rng: np.random.Generator) -> str:
 
 
 def planted(rng: np.random.Generator) -> tuple[list[Row], set[tuple[str, ...]]]:
-    """A file with errors, and what is to be found: its kind and the names or fact."""
+    """Return a file with errors, and the kind, names or fact of each error."""
     rows, errors = company(rng), set[tuple[str, ...]]()
     touched: set[int] = set()
     names = {name for s, _, o in rows for name in (s, o)}
@@ -184,7 +183,7 @@ def planted(rng: np.random.Generator) -> tuple[list[Row], set[tuple[str, ...]]]:
 
 
 def found(rows: list[Row], folder: Path) -> set[tuple[str, ...]]:
-    """What ``changes.csv`` and ``missing.csv`` list; names only where they are renamed."""
+    """Return the errors in ``changes.csv`` and ``missing.csv``; names only if they are renamed."""
     path = folder / "facts.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(rows)
@@ -203,7 +202,7 @@ def found(rows: list[Row], folder: Path) -> set[tuple[str, ...]]:
 
 
 def measured(*, files: int = 20, seed: int = 0, tell: bool = False) -> dict[str, Any]:
-    """Recall and precision, in all and by kind; ``tell`` prints what was missed."""
+    """Return recall and precision, in total and by kind; ``tell`` prints missed errors."""
     counts: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as place:
         for number in range(seed, seed + files):

@@ -1,11 +1,10 @@
-"""Where the time goes from a command to its page: planning, training, measuring, storing, drawing.
+"""Measure the parts of a command's time: planning, training, measuring, storing, drawing.
 
 ``python benchmarks/command_to_page.py [RECIPE …]`` runs each recipe
 (``identity-bridge/fig3`` and ``identity-bridge/fig2`` at scale ``cpu``, if none is
-named) in a process of its own and an empty folder, one task after another, and prints
-the processor seconds of each part, and the share of what is not training. A part begins
-and ends where one of the functions in ``PARTS`` is called; time in an inner one is not
-that of the outer one.
+named) in a separate process with an empty folder, one task after another. It prints the processor
+seconds of each part, and the share of time that is not training. A part is the time within
+one of the functions in ``PARTS``, without the time in inner ones.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ from typing import Any
 from inweights.runs import environment
 
 RECIPES = ("identity-bridge/fig3", "identity-bridge/fig2")
-#: What is counted as which part: module, and a function or method in it, as it is
-#: called.
+#: Parts of the time: module, and a function or method in it, by the name of the call.
 PARTS = {
     "planning": (
         "experiments.engine.collect:expand_plan",
@@ -46,14 +44,14 @@ PARTS = {
 
 
 class Clock:
-    """Processor seconds by part; the innermost part gets them."""
+    """Clock of processor seconds by part; time is assigned to the innermost part."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {"start": time.process_time()}
         self._inside, self._since = ["other"], time.process_time()
 
     def turn(self) -> None:
-        """Give what has passed to the part that is running."""
+        """Assign the elapsed time to the current part."""
         now = time.process_time()
         part = self._inside[-1]
         self.seconds[part] = self.seconds.get(part, 0.0) + now - self._since
@@ -81,7 +79,7 @@ class Clock:
 
 
 def profile(recipe: str, scale: str) -> dict[str, Any]:
-    """Run a recipe in this process; processor seconds of each part."""
+    """Run a recipe in this process, and return the processor seconds of each part."""
     from inweights.cli import main
 
     clock = Clock()

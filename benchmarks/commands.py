@@ -1,9 +1,9 @@
-"""What commands take from start to end: processor seconds and memory, each in a new process.
+"""Measure processor seconds and memory of whole commands, each in a new process.
 
 ``python benchmarks/commands.py [--json]`` starts Python with this package, shows the
 help, estimates a recipe's cost, finishes a small recipe and reads it back, and draws
 atlases of trees of 1,000 and 10,000 nodes (``--quick`` leaves out the larger one). The
-largest memory includes what Python and its libraries take, which the first rows show.
+memory includes that of Python and its libraries, which the first rows show.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NODES = (1_000, 10_000)
 
 
 def taken(name: str, *words: str) -> dict[str, Any]:
-    """Run Python with some words; its processor seconds and largest memory."""
+    """Run Python with some arguments, and return its processor seconds and peak memory."""
     settings = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     silent = subprocess.DEVNULL
     with subprocess.Popen(  # noqa: S603
@@ -43,7 +43,7 @@ def taken(name: str, *words: str) -> dict[str, Any]:
 
 
 def tree(nodes: int, folder: str) -> str:
-    """A file with the edges of a binary tree."""
+    """Write a file with the edges of a binary tree."""
     file = Path(folder) / f"tree-{nodes}.csv"
     edges = [f"n{(node - 1) // 2},n{node}" for node in range(1, nodes)]
     file.write_text("\n".join(["u,v", *edges]) + "\n", encoding="utf-8")
@@ -74,7 +74,7 @@ def main() -> None:
         one("--help", *CLI, "--help")
         dry = ("run", "identity-bridge/fig2", "--dry-run", *here)
         one("run fig2 --dry-run --fresh", *CLI, *dry, "--fresh")
-        one("run fig2 --dry-run", *CLI, *dry)  # its estimate is remembered
+        one("run fig2 --dry-run", *CLI, *dry)  # its estimate is cached
         one(
             "run fig3 at smoke",
             *CLI,

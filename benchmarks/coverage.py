@@ -1,19 +1,19 @@
-"""How often does the interval of a rule hold what it is about, and how wide is it?
+"""Measure the coverage and width of the intervals with which claims are judged.
 
-Samples of n seeds are drawn from populations such as verdicts meet: a few seeds fail,
-scores lie near a bound, an accuracy takes few values, a difference is taken seed by
-seed. Each rule is asked for a nominal 95% interval. "median" and "share" are what
-claims are judged by, "pseudo" judges means; Student's was used before. "Anderson" (of
-the mean, exact) and "betting" (Waudby-Smith and Ramdas 2023, predictable plug-in) are
-candidates that were not taken. ``share`` is the share of seeds that reach a target,
-here the population's 30th percentile.
+Samples of n seeds are drawn from populations like those of claims: a few seeds fail,
+scores are near a bound, an accuracy has few values, or scores are differences within
+seeds. Each rule returns a nominal 95% interval. Claims are judged by "median" and "share",
+and means by "pseudo"; Student's interval was used earlier. "Anderson" (exact, of the mean)
+and "betting" (Waudby-Smith and Ramdas 2023, predictable plug-in) are alternatives that are
+not used. ``share`` is the share of seeds that reach a target, here the population's 30th
+percentile.
 
     python benchmarks/coverage.py [--samples 2000] [--seeds 5 8 16 32 64] [--markdown]
 
-Where ``results/scores`` has claims with 32 seeds and more, their numbers are
-populations, too: one line for all of them has the median width and the least coverage,
-which is measured once more on other samples, as the least of many is too small; without
-the two candidates, which take long.
+Claims with at least 32 seeds in ``results/scores`` are also used as populations. One line
+for all of them has the median width and the smallest coverage. The latter is measured
+again on other samples, since the smallest of many values is biased. The two slow
+alternatives are left out there.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ UNIT, CENTRED = (0.0, 1.0), (-1.0, 1.0)
 
 
 def beta(a: float, b: float, fails: float = 0.0) -> Draw:
-    """Shares that vary smoothly, but that a seed is 0 with some probability."""
+    """Return beta-distributed shares, which are 0 with some probability."""
     return lambda rng, n: rng.beta(a, b, n) * (rng.random(n) >= fails)
 
 
 def ones(fails: float) -> Draw:
-    """A seed is 0 with some probability, else 1."""
+    """Return shares that are 0 with some probability and otherwise 1."""
     return lambda rng, n: (rng.random(n) >= fails) * 1.0
 
 
 def minus(one: Draw, other: Draw) -> Draw:
-    """Differences."""
+    """Return differences of two populations."""
     return lambda rng, n: one(rng, n) - other(rng, n)
 
 
 def counted(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Accuracies on twenty questions."""
+    """Return accuracies on twenty questions."""
     return rng.binomial(20, rng.beta(20, 2, n)) / 20
 
 
 def populations() -> Iterator[tuple[str, Draw, tuple[float, float]]]:
-    """Names, how many numbers are drawn, and the bounds of the score."""
+    """Return the populations: names, functions that draw numbers, and bounds of the score."""
     for p in (0.02, 0.05, 0.1, 0.3):
         yield f"fails {p:g}", ones(p), UNIT
     for p in (0.05, 0.1):
@@ -75,7 +75,7 @@ def populations() -> Iterator[tuple[str, Draw, tuple[float, float]]]:
 
 
 def stored() -> Iterator[tuple[Draw, tuple[float, float]]]:
-    """The numbers of every bounded case of a claim with 32 seeds or more, resampled."""
+    """Return resampled numbers of every bounded case of a claim with at least 32 seeds."""
     if not (files := sorted(SCORES.glob("*.parquet"))):
         return
     import polars as pl
@@ -92,7 +92,7 @@ def _resampled(pool: np.ndarray) -> Draw:
 
 
 def anderson(values: np.ndarray, bounds: tuple[float, float]) -> tuple[float, float]:
-    """The means of the distributions within the one-sided DKW band, for each side."""
+    """Return the extreme means of distributions within the one-sided DKW bands."""
     low, high = bounds
     slack = math.sqrt(math.log(2 / ALPHA) / (2 * len(values)))
 
@@ -107,7 +107,7 @@ def anderson(values: np.ndarray, bounds: tuple[float, float]) -> tuple[float, fl
 
 
 def betting(values: np.ndarray, bounds: tuple[float, float]) -> tuple[float, float]:
-    """All means against which a hedged bettor has not won 1 / alpha."""
+    """Return the interval of means against which a hedged bettor has not won 1 / alpha."""
     low, high = bounds
     unit = (values - low) / (high - low)
     count = np.arange(1, len(unit) + 1)
@@ -137,7 +137,7 @@ def measure(
     candidates: bool = True,
     seed: int = 7,
 ) -> dict[str, tuple[float, float]]:
-    """Coverage and median width of each rule, and of those that were not taken."""
+    """Return the coverage and median width of each rule and each alternative."""
     rng = np.random.default_rng(seed)
     many = draw(rng, 400_000)
     mean, middle, target = many.mean(), np.median(many), np.quantile(many, 0.3)

@@ -1,9 +1,10 @@
-"""What each required package costs: installed size, with what it alone brings, and import time.
+"""Measure installed size and import time of each required package.
 
     python -m benchmarks.dependencies
 
-prints a table in Markdown, which ``docs/install.md`` shows. Times are the least of five
-starts of Python, less that of Python alone.
+prints a table in Markdown, which ``docs/install.md`` shows. The size includes packages that
+only this one requires. Times are the smallest of five starts of Python, minus the time of
+Python itself.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-#: Modules whose name is not their package's.
+#: Modules whose names differ from those of their packages.
 MODULES = {"scikit-learn": "sklearn"}
 
 
 def needed(name: str) -> set[str]:
-    """Names of a package and all that it needs, without extras."""
+    """Return the names of a package and of all its requirements, without extras."""
     found: set[str] = set()
     left = [name]
     while left:
@@ -44,13 +45,13 @@ def needed(name: str) -> set[str]:
 
 
 def size(name: str) -> float:
-    """Installed size of a package, in MB."""
+    """Return the installed size of a package in MB."""
     files = (file.locate() for file in metadata.files(name) or ())
     return sum(file.stat().st_size for file in map(Path, files) if file.is_file()) / 1e6
 
 
 def seconds(module: str) -> float:
-    """Seconds that Python takes to import a module, or to do nothing for an empty name."""
+    """Return the seconds for importing a module, or for starting Python if the name is empty."""
     least = float("inf")
     for _ in range(5):
         began = time.perf_counter()

@@ -1,14 +1,14 @@
-"""What a step asks of an accelerator: kernels, waits, and, where there is one, its speed.
+"""Count the kernels and synchronisations of a step on an accelerator, and measure its speed.
 
-Kernels are counted without any accelerator, on torch's device ``meta``, which has
-shapes and no numbers: code that asks for a number, and so would make a GPU wait, is an
-error there. An operation that is no view counts as one kernel. Three parts are told
-apart: what makes the batch, what the model and its loss do forwards and backwards, and
-the rest: optimizer and bookkeeping.
+Kernels are counted without an accelerator, on torch's device ``meta``, which has shapes
+but no numbers: code that reads a number, and thus would make a GPU synchronise, raises an
+error there. Every operation other than a view is counted as one kernel. Three parts are
+distinguished: making the batch, the forward and backward pass of model and loss, and the
+rest (optimizer and bookkeeping).
 
-On a GPU steps a second are measured, eager and as a CUDA graph, and the share of the
-fastest matrix product of the same precision that this device was seen to do; and
-milliseconds a step of the path-star (5000, 5) at the paper's size, by how many runs
+On a GPU, steps per second are measured, eagerly and as a CUDA graph, and the share of the
+speed of this device's fastest matrix product in the same precision. Milliseconds per step
+of the path-star (5000, 5) at the paper's size are measured by the number of runs that
 train together.
 
     python benchmarks/gpu_step.py [--replicas 64] [--json]
@@ -48,7 +48,7 @@ from inweights.worlds.world import World
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 DRAWN = {"first_hop": 8, "second_hop+identity": 16}
-#: Name, phase, and the peak rates that the replicas go through.
+#: Name, phase, and the peak learning rates of the replicas.
 CASES: tuple[tuple[str, iw.Phase, tuple[float, ...]], ...] = (
     ("full batch", iw.Phase(), (1e-3,)),
     ("minibatch", iw.Phase(batch=16), (1e-3,)),
@@ -60,7 +60,7 @@ CASES: tuple[tuple[str, iw.Phase, tuple[float, ...]], ...] = (
 
 
 class Kernels(TorchDispatchMode):
-    """Counts operations that are no views."""
+    """Mode that counts operations other than views."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -76,7 +76,7 @@ class Kernels(TorchDispatchMode):
 
 @contextmanager
 def kernels_on_meta() -> Iterator[None]:
-    """Let torch take ``meta`` for a device that has fused optimizers and mixed precision."""
+    """Make torch treat ``meta`` as a device with fused optimizers and mixed precision."""
     devices = "_get_fused_kernels_supported_devices"
     with (
         patch(f"torch.optim.optimizer.{devices}", lambda: ["meta"]),
@@ -86,7 +86,7 @@ def kernels_on_meta() -> Iterator[None]:
 
 
 def to_meta(value: Any) -> Any:
-    """The same, with all its tensors on ``meta``."""
+    """Return the same object with all tensors on ``meta``."""
     if isinstance(value, Tensor):
         return value.to("meta")
     if isinstance(value, list | tuple):
@@ -102,9 +102,9 @@ def to_meta(value: Any) -> Any:
 
 
 def batches_on_meta(model: Model, world: World, phase: iw.Phase) -> Batches:
-    """Batches that were set up on the CPU, as setting up may wait."""
+    """Return batches that were prepared on the CPU, since preparation may synchronise."""
     batches = Batches(model, [world], phase, range(model.replicas), 0)
-    batches.at(0)  # so that what all steps share is there
+    batches.at(0)  # so that everything that steps share exists
     for name, value in vars(batches).items():
         if name not in ("_model", "_phase", "_streams", "_orders", "_offsets"):
             setattr(batches, name, to_meta(value))
@@ -132,10 +132,10 @@ def kernels(
     rates: Sequence[float],
     replicas: int,
 ) -> dict[str, Counter[str]]:
-    """Kernels of a step by what they are for.
+    """Return the number of kernels of a step by purpose.
 
     Raises:
-        RuntimeError: A step asks the device for a number.
+        RuntimeError: A step reads a number from the device.
     """
     model = config.build(vocabulary=len(world.vocabulary), seeds=range(replicas))
     batches = batches_on_meta(model, world, phase)
@@ -162,7 +162,7 @@ def speed(
     rates: Sequence[float],
     replicas: int,
 ) -> dict[str, float]:
-    """Steps a second of a GPU, eager and captured, and the share of its fastest matrix product."""
+    """Return steps per second on a GPU, eager and captured, and the share of its peak speed."""
     said = {}
     for how in ("eager", "captured"):
         model = config.build(
@@ -193,7 +193,7 @@ def speed(
 def star(
     replicas: int, *, captured: bool, scale: str = "paper", steps: int = 40
 ) -> dict[str, Any]:
-    """Milliseconds a step of the first trial of Figure 34, and the memory that it takes."""
+    """Return milliseconds per step and memory of the first trial of Figure 34."""
     recipe, ends = get_recipe("geometric-memory/fig34"), [0.0]
     trial: Any = recipe.plan(recipe.scales[scale]).trials[0]
     world = trial.world.build(0)
@@ -231,7 +231,7 @@ def timed(step: Callable[[int], object], steps: int) -> float:
 
 
 def fastest(precision: str, size: int = 8192) -> float:
-    """Operations a second of a large matrix product."""
+    """Return the operations per second of a large matrix product."""
     kind = torch.bfloat16 if precision == "bf16" else torch.float32
     one = torch.randn(size, size, device="cuda", dtype=kind)
     return 2 * size**3 / timed(lambda _: torch.mm(one, one), 20)

@@ -1,11 +1,11 @@
-"""What a plan costs a task, as it grows; and what a cluster costs where none is needed.
+"""Measure the overhead per task of plans of growing size, and the overhead of a cluster.
 
 ``python benchmarks/many_machines.py`` plans 1,000, 10,000 and 100,000 tasks of
-simulated work, has one worker do them under leases, lists how far the plan is, and
-merges the tables, all in a temporary folder; it prints the processor microseconds of
-each step by task, and memory. With ``--ray`` it also runs one sweep of about
-``--seconds`` in two local processes and on a Ray cluster of two CPUs on this machine,
-turn and turn about, so that what else runs here falls on both.
+simulated work, runs them with one worker under leases, lists the progress of the plan, and
+merges the tables, all in a temporary folder. It prints the processor microseconds of each
+step per task, and the memory. With ``--ray`` it also runs one sweep of about ``--seconds``
+in two local processes and on a Ray cluster of two CPUs on this machine, alternately, so
+that other work on the machine affects both.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from inweights.runs import environment
 from inweights.runs.tables.store import Store
 
 SIZES = (1_000, 10_000, 100_000)
-#: This file, as workers import it.
+#: Name of this module, which workers import.
 MODULE = Path(__file__).stem
 
 
 def simulated(seed: int) -> pl.DataFrame:
-    """A table as a task would make it, in no time."""
+    """Return a table like that of a task, without any work."""
     return pl.DataFrame({"value": [seed % 7]})
 
 
 def simulation() -> Plan:
-    """A task for each seed; workers find the function in this file, by its module's name."""
+    """Return a task for each seed; workers find the function by this module's name."""
     found = importlib.import_module(MODULE).simulated
     return Plan(
         computations=[Computation(name="value", labels={}, compute=found, seeded=True)]
@@ -54,7 +54,7 @@ def simulation() -> Plan:
 
 
 def costs(tasks: int) -> dict[str, Any]:
-    """Processor microseconds of each step by task, one after another in a folder."""
+    """Return the processor microseconds of each step per task, in a folder."""
     spent: dict[str, Any] = {"tasks": tasks}
 
     def timed(name: str, step: Callable[[], Any]) -> Any:
@@ -77,7 +77,7 @@ def costs(tasks: int) -> dict[str, Any]:
 
 
 def trainings(steps: int, kinds: int = 12) -> Plan:
-    """Trials of different sizes: as many tasks, none of which can join another."""
+    """Return trials of different sizes, each of which is a separate task."""
     descent = iw.Optimizer(kind="sgd", rate=1.0, weight_decay=0.0)
     learner = iw.Curriculum(phases=(iw.Phase(steps=steps, optimizer=descent),))
     trials = grid(
@@ -128,7 +128,7 @@ def main() -> None:
         return
     if len(given.tasks) == 1:
         results = [costs(given.tasks[0])]
-    else:  # a process for each, so that the memory is its own
+    else:  # one process for each, so that memory is measured separately
         command = [sys.executable, __file__, "--json", "--tasks"]
         results = [
             json.loads(subprocess.check_output([*command, str(tasks)]))["sizes"][0]  # noqa: S603

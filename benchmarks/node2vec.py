@@ -1,9 +1,9 @@
-"""Node2Vec's closed-form descent against autograd, bare NumPy, and one replica at a time.
+"""Compare Node2Vec's closed-form descent with autograd, plain NumPy, and single replicas.
 
 The update is that of Geometric Memory, appendix F: full-batch gradient descent on the
 mean loss of each node over its neighbours, softmax over all nodes, tied vectors of
-width 100, cycle of 15. All are measured in turns in one process, in processor time on
-one thread, and the ratios are what counts.
+width 100, cycle of 15. All are measured in turns in one process, in processor time on one
+thread. Only the ratios are meaningful.
 
     python benchmarks/node2vec.py [--steps 10000] [--replicas 64] [--json]
 """
@@ -30,7 +30,7 @@ RATE, WIDTH = 0.01, 100
 
 
 def autograd(start: np.ndarray, a: np.ndarray, steps: int) -> np.ndarray:
-    """The loop that anyone would write first."""
+    """Run the obvious loop with autograd."""
     v = torch.tensor(start, requires_grad=True)
     walk = torch.tensor(a / a.sum(1, keepdims=True))
     optimizer = torch.optim.SGD([v], lr=RATE)
@@ -43,7 +43,7 @@ def autograd(start: np.ndarray, a: np.ndarray, steps: int) -> np.ndarray:
 
 
 def bare(start: np.ndarray, a: np.ndarray, steps: int) -> np.ndarray:
-    """The same update in as little NumPy as it takes."""
+    """Run the same updates in plain NumPy."""
     v, walk = start.copy(), a / a.sum(1, keepdims=True)
     for _ in range(steps):
         logits = v @ v.T
@@ -56,7 +56,7 @@ def bare(start: np.ndarray, a: np.ndarray, steps: int) -> np.ndarray:
 
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:
-    """Processor seconds, which other programs on the machine change less than the clock's."""
+    """Return processor seconds, which depend less on other programs than wall time."""
     began = time.process_time()
     made = run()
     return time.process_time() - began, made
@@ -73,7 +73,7 @@ def main() -> None:
     a = adjacency(Graph(shape="cycle").build())
     rng = np.random.default_rng(0)
     starts = rng.normal(size=(given.replicas, len(a), WIDTH))
-    # Of the slow loop: its time a step is what is compared.
+    # Fewer steps of the slow loop, whose time per step is compared.
     few = max(1, given.steps // 10)
     seconds: dict[str, list[float]] = {}
     with threadpool_limits(1):

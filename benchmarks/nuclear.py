@@ -1,11 +1,11 @@
-"""The nuclear-norm solver against cvxpy, and its time and memory by size.
+"""Compare the nuclear-norm solver with cvxpy, and measure its time and memory by size.
 
 Both solve the full program (2) of Identity Bridge to the same certified relative gap:
 the gap of cvxpy's answer is computed from its primal and dual points by the same two
-bounds. Its fastest solver and loosest tolerance that reach the gap are taken. Two
-ratios are printed: the whole call, which is what a user waits for, and the solver
-alone, without what cvxpy does to reach it. The ratios, measured in turns in one
-process, are what counts.
+bounds. Its fastest solver and loosest tolerance that reach the gap are used. Two ratios
+are printed: for the whole call, which is the time that a user waits, and for the solver
+alone, without cvxpy's preparation. Both sides are measured in turns in one process, and
+only the ratios are meaningful.
 
     python benchmarks/nuclear.py [--limit 60] [--largest 1000] [--json]
 """
@@ -39,7 +39,7 @@ OTHERS = {
 
 
 def worlds() -> Iterator[tuple[str, World]]:
-    """Worlds of increasing size: symmetric, and with random hops and half the identities."""
+    """Return worlds of increasing size: symmetric, and random with half of the identities."""
     for n in (25, 50, 100, 200, 300, 500):
         yield f"shift, n = {n}", TwoHop(n=n).build(seed=0)
         slices = 3
@@ -50,7 +50,7 @@ def worlds() -> Iterator[tuple[str, World]]:
 
 
 def certified(program: Program, w: Any, duals: Any) -> float:
-    """The certified relative gap of a primal and a dual point."""
+    """Return the certified relative gap of a primal and a dual point."""
     counts = program.counts.toarray()
     least = program.least_margins(counts @ w).min()
     if least <= 0:
@@ -86,7 +86,7 @@ def other_solver(
 def one_attempt(
     program: Program, solver: str, options: dict[str, Any], limit: float
 ) -> dict[str, Any]:
-    """Solve once with cvxpy, from nothing: a problem that was solved before starts warm."""
+    """Solve once with cvxpy with a new problem, since solved problems start warm."""
     import cvxpy as cp
 
     w = cp.Variable(program.shape)
@@ -116,7 +116,7 @@ def one_attempt(
 
 
 def against_cvxpy(limit: float, rounds: int) -> list[dict[str, Any]]:
-    """Both solvers on the same worlds, until cvxpy takes longer than the limit."""
+    """Measure both solvers on the same worlds, until cvxpy takes longer than the limit."""
     rows: list[dict[str, Any]] = []
     tired: set[str] = set()
     for n in (5, 10, 20, 30, 40, 60, 80, 100):
@@ -155,7 +155,7 @@ def against_cvxpy(limit: float, rounds: int) -> list[dict[str, Any]]:
 
 
 def by_size(largest: int) -> list[dict[str, Any]]:
-    """Time and memory of ours."""
+    """Measure time and memory of our solver."""
     rows = []
     for name, world in worlds():
         program = Program.of(world)
@@ -198,7 +198,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    sizes = by_size(given.largest)  # first, so that its memory is its own
+    sizes = by_size(given.largest)  # first, so that its memory is measured separately
     rivals = []
     if find_spec("cvxpy"):
         rivals = against_cvxpy(given.limit, given.rounds)

@@ -1,10 +1,10 @@
-"""How much faster are R one-layer transformers as one tensor program than one at a time?
+"""Compare R one-layer transformers in one tensor program with single runs.
 
 Layer-wise full-batch gradient descent on the joint analogies of Feature Resemblance.
-Three are measured side by side in this process, in turns, and the ratios are what
-counts: the model as anyone would write it, one run at a time; ``OneLayer`` one run at a
-time, which leaves what look-ups and a folded MLP save; and ``OneLayer`` with all runs
-as one program. A run is a step of each stage.
+Three programs are measured in turns in this process, and only the ratios are meaningful:
+a plain model, one run at a time; ``OneLayer``, one run at a time, which shows the effect
+of look-ups and a folded MLP; and ``OneLayer`` with all runs as one program. A run is a
+step of each stage.
 
     python benchmarks/one_layer.py [--replicas 64] [--json]
 """
@@ -40,7 +40,7 @@ RATE, KAPPA, SIGMA = 0.47, 300.0, 1e-3
 
 
 class EagerOneLayer(nn.Module):
-    """Equations 1 to 3 as anyone would write them."""
+    """A plain implementation of equations 1 to 3."""
 
     def __init__(self, vocabulary: int, labels: int, width: int, hidden: int) -> None:
         super().__init__()
@@ -60,14 +60,14 @@ class EagerOneLayer(nn.Module):
 
 
 def told(world: World) -> tuple[Tensor, Tensor]:
-    """Prompts ``[B, 2]`` and the column of each answer among the labels, ``[B]``."""
+    """Return prompts ``[B, 2]`` and the column of each answer among the labels, ``[B]``."""
     prompts, answers = world.facts.matrix(np.arange(len(world.facts)))
     columns = np.searchsorted(world.outputs, answers[:, 0])
     return torch.from_numpy(prompts), torch.from_numpy(columns)
 
 
 def eager_step(world: World, width: int, hidden: int) -> Callable[[], None]:
-    """One step of both stages of one run."""
+    """Make one step of both stages of one run."""
     model = EagerOneLayer(len(world.vocabulary), len(world.outputs), width, hidden)
     stages = [[model.key_query, model.value], [model.mlp]]
     optimizers = [torch.optim.SGD(moving, lr=RATE) for moving in stages]
@@ -88,7 +88,7 @@ def eager_step(world: World, width: int, hidden: int) -> Callable[[], None]:
 def replica_step(
     world: World, width: int, hidden: int, replicas: int
 ) -> tuple[Callable[[], None], int]:
-    """One step of both stages of all runs, and the bytes of one replica's parameters."""
+    """Return a step of both stages of all runs, and the bytes of one replica's parameters."""
     config = OneLayerConfig(width=width, hidden=hidden, mlp="folded")
     model = config.build(
         vocabulary=len(world.vocabulary),
@@ -117,7 +117,7 @@ def replica_step(
 
 
 def seconds(step: Callable[[], None], at_least: float) -> float:
-    """Seconds of one call, over as many calls as take ``at_least`` seconds."""
+    """Return the seconds of one call, over as many calls as take ``at_least`` seconds."""
     started, calls = time.perf_counter(), 0
     while (spent := time.perf_counter() - started) < at_least:
         step()

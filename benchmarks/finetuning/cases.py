@@ -1,4 +1,4 @@
-"""What is trained: cases, examples, the model, and turns between processes."""
+"""Cases, examples and the model of the comparison, and turns between processes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ SEED, BATCH = 0, 256
 
 @dataclass(frozen=True)
 class Case:
-    """What is trained, and how.
+    """A case of the comparison.
 
     Attributes:
         method: ``lora`` or ``full``.
-        threads: Of PyTorch.
+        threads: Number of threads of PyTorch.
         chat: Whether examples are turns of a chat.
-        precision: Of the products.
+        precision: Precision of the products.
     """
 
     method: str
@@ -66,7 +66,7 @@ CASES = {
 
 
 def loaded(*, chat: bool) -> LanguageModel:
-    """The model, or one of its configuration with random weights and bytes as tokens."""
+    """Return the model, or a random model of its configuration with bytes as tokens."""
     try:
         return load_model(DEMO, chat=chat)
     except DataError:
@@ -91,35 +91,35 @@ def loaded(*, chat: bool) -> LanguageModel:
 
 
 def examples_of(*, chat: bool) -> list[Example]:
-    """Facts about people, in other words, and what follows from them."""
+    """Return facts about people in several wordings, and derived facts."""
     table = augment(Triples(path="@people").read(), strategies=["auto"]).train
     given = "turn" if chat else "prompt"
     return [Example(*row) for row in table.select(given, "completion").rows()]
 
 
 class Turns(Observer):
-    """Reports what each update took, and waits for its turn to make the next one.
+    """Report the time of each update, and wait for the turn to make the next one.
 
     Args:
         tokens: Tokens of each update, without padding.
         model: Name of the model.
     """
 
-    #: Begins the lines that are reports.
+    #: Prefix of the lines that are reports.
     mark = "update: "
 
     def __init__(self, tokens: list[int], model: str) -> None:
         self.tokens = iter(tokens)
         self.model = model
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-        self._wait()  # for a first word, which asks whether the model is loaded
+        self._wait()  # for the first request, which asks whether the model is loaded
         self._tell({})
 
     def made(self, loss: float) -> None:
-        """Report an update that has been made.
+        """Report that an update was made.
 
         Args:
-            loss: Nats a token.
+            loss: Loss in nats per token.
         """
         said: dict[str, Any] = {"wall": time.perf_counter() - self.wall}
         said["processor"] = time.process_time() - self.processor
@@ -140,6 +140,6 @@ class Turns(Observer):
 
 
 def status(name: str) -> int:
-    """A number of this process in bytes, such as ``VmRSS``."""
+    """Return a memory value of this process in bytes, such as ``VmRSS``."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))

@@ -1,4 +1,4 @@
-"""The peers: TRL's trainer and a loop of plain PyTorch, which make the updates that ours makes."""
+"""The peers, TRL's trainer and a loop of plain PyTorch, which make the same updates."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from inweights.lm.tuning.adapters import draw_adapters
 
 __all__ = ["PEERS"]
 
-#: Called after each update with its loss, in nats a token.
+#: Function that is called after each update with its loss, in nats per token.
 Made = Callable[[float], None]
 
 
 def network(lm: LanguageModel, case: Case) -> Any:
-    """The model to train, with the adapters that ours has at the start."""
+    """Return the model to train, with our initial adapters."""
     if case.method == "full":
         return lm.model
     from peft import LoraConfig, get_peft_model
@@ -40,7 +40,7 @@ def network(lm: LanguageModel, case: Case) -> Any:
 
 
 def collated(rows: list[Encoded], pad: int) -> dict[str, Tensor]:
-    """A batch as anyone would pad it."""
+    """Return a padded batch."""
     size = max(len(row.ids) for row in rows)
     ids = torch.full((len(rows), size), pad)
     mask, labels = torch.zeros_like(ids), torch.full_like(ids, -100)
@@ -52,7 +52,7 @@ def collated(rows: list[Encoded], pad: int) -> dict[str, Tensor]:
 
 
 def plain(lm: LanguageModel, case: Case, rows: list[list[Encoded]], made: Made) -> None:
-    """A loop of plain PyTorch, with peft where there are adapters."""
+    """Train with a loop of plain PyTorch, with peft for adapters."""
     net = network(lm, case).train()
     trained = [p for p in net.parameters() if p.requires_grad]
     rate = case.settings.rate
@@ -70,7 +70,7 @@ def plain(lm: LanguageModel, case: Case, rows: list[list[Encoded]], made: Made) 
 
 
 def trl(lm: LanguageModel, case: Case, rows: list[list[Encoded]], made: Made) -> None:
-    """TRL's trainer, with its own collator, loss and optimizer, on the given batches."""
+    """Train with TRL's trainer, its own collator, loss and optimizer, on the given batches."""
     from datasets import Dataset
     from torch.utils.data import DataLoader
     from transformers import TrainerCallback
@@ -122,7 +122,7 @@ def trl(lm: LanguageModel, case: Case, rows: list[list[Encoded]], made: Made) ->
         trainer.train()
 
 
-#: By name: trains the model of a case on batches, and reports each update.
+#: Functions by name, each of which trains a case's model and reports each update.
 PEERS: dict[str, Callable[[LanguageModel, Case, list[list[Encoded]], Made], None]] = {
     "TRL": trl,
     "plain PyTorch": plain,

@@ -1,9 +1,9 @@
-"""How fast is one tensor program of R runs: beside JAX, eager PyTorch, and what the machine can do?
+"""Compare one tensor program of R runs with JAX, eager PyTorch, and the machine's limits.
 
-All are measured in this process, in turns, and ratios are what counts: an absolute time
-says more about the machine than about the code. JAX (``pip install -e ".[bench]"``)
-starts from our parameters and has to give our losses and gradients to 1e-5; without it
-its columns are empty.
+All programs are measured in turns in this process, and only the ratios are meaningful: an
+absolute time depends more on the machine than on the code. JAX (``pip install -e
+".[bench]"``) starts from our parameters and has to reproduce our losses and gradients to
+1e-5; if it is not installed, its columns are empty.
 
     python -m benchmarks.replicas [--replicas 64 24] [--case tiny] [--threads 1]
     [--profile]
@@ -49,7 +49,7 @@ COUNTS = ("kernels", "dispatched", "KiB a replica", "memory ratio")
 
 
 def peer_of(case: Case, ours: Ours) -> Any:
-    """JAX's step, after a check that it computes what ours does; nothing without JAX."""
+    """Return JAX's step after comparing its results with ours; None without JAX."""
     try:
         from benchmarks.replicas.jax_peer import Peer
     except ImportError:
@@ -62,8 +62,8 @@ def peer_of(case: Case, ours: Ours) -> Any:
     )
     losses = float(np.abs(ours.step().numpy() / np.asarray(peer.step()) - 1).max())
     named = dict(ours.model.named_parameters())
-    # AdamW moves what has no gradient, such as the bias of keys, by the sign of its
-    # rounding.
+    # AdamW changes parameters without a gradient, such as the bias of keys, by the
+    # sign of rounding errors.
     moved = max(
         float(np.abs(np.where(np.abs(one) > 1e-3 * size, after, 0)).max())
         for name, one in theirs.items()
@@ -94,8 +94,7 @@ def measured(case: Case, replicas: int, rounds: int) -> dict[str, Any]:
         for name, step in steps.items():
             if step:
                 times[name].append(seconds(step) / (1 if name == "eager" else replicas))
-        # The machine's rates change with what else runs on it: they are measured in
-        # turns, too.
+        # The machine's rates depend on other work, so they are measured in turns as well.
         peak = peaks()
         shares.append(least_seconds(ours, kind, peak) / times["ours"][-1])
         batched = products.seconds()
@@ -125,7 +124,7 @@ def measured(case: Case, replicas: int, rounds: int) -> dict[str, Any]:
 
 
 def operations(layers: int) -> dict[str, Any]:
-    """How many operations a step of a small GPT asks for."""
+    """Count the operations of a step of a small GPT."""
     ours = Ours(gpt(f"{layers}-layer GPT", layers, 32, 16, 8), 24)
     for _ in range(8):
         ours.step()
@@ -134,7 +133,7 @@ def operations(layers: int) -> dict[str, Any]:
 
 
 def profile(case: Case, replicas: int, most: int = 12) -> str:
-    """The operations that take most of a step."""
+    """Print the operations that take most of a step's time."""
     ours = Ours(case, replicas)
     for _ in range(20):
         ours.step()
@@ -157,7 +156,7 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    if given.threads == 1:  # read when JAX is loaded; more threads are JAX's own choice
+    if given.threads == 1:  # read when JAX is loaded; for more threads, JAX chooses
         os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, [max(os.sched_getaffinity(0))])

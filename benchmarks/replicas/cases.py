@@ -1,4 +1,4 @@
-"""What is measured: models with a batch and an optimizer, and our training step of them.
+"""The measured cases: models with a batch and an optimizer, and our training step.
 
 Shapes: ``R`` replicas, ``S`` packed tokens.
 """
@@ -39,13 +39,13 @@ __all__ = ["CASES", "Case", "Ours", "gpt"]
 
 @dataclass(frozen=True)
 class Case:
-    """A model and what it is trained on.
+    """A model and its training data.
 
     Attributes:
-        name: Of the case.
+        name: Name of the case.
         config: The architecture.
         optimizer: Its settings, the same for all replicas.
-        world: All facts of it are one batch; without, sequences of two tokens are
+        world: World whose facts are one batch; without it, sequences of two tokens are
             drawn.
         drawn: Tokens of the vocabulary, and sequences, where there is no world.
     """
@@ -57,7 +57,7 @@ class Case:
     drawn: tuple[int, int] = (16, 8)
 
     def build(self, replicas: int) -> tuple[Model, Batch]:
-        """The model, and a batch that all replicas read."""
+        """Return the model, and a batch that all replicas read."""
         tokens, count = self.drawn
         if self.world is not None:
             vocabulary, outputs = (
@@ -78,7 +78,7 @@ class Case:
 
 
 def gpt(name: str, layers: int, width: int, tokens: int, count: int) -> Case:
-    """A GPT on drawn sequences of two tokens."""
+    """Return the case of a GPT on random sequences of two tokens."""
     config = GPTConfig(layers=layers, width=width, heads=1)
     return Case(name, config, iw.Optimizer(), drawn=(tokens, count))
 
@@ -107,7 +107,7 @@ CASES = (
 
 
 class Ours:
-    """Our training step of a case: the one of the training loop."""
+    """Our training step of a case, as in the training loop."""
 
     def __init__(self, case: Case, replicas: int, *, recorded: bool = True) -> None:
         self.model, self.batch = case.build(replicas)
@@ -126,7 +126,7 @@ class Ours:
         )
 
     def gradients(self) -> dict[str, Tensor]:
-        """The gradient of every parameter by name, before any step."""
+        """Return the gradient of every parameter by name, before any step."""
         self.flat.backward(self.loss(self.batch).sum(), self.moving)
         return {
             name: self.flat.gradients[:, start:end].view(parameter.shape).clone()

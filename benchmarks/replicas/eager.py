@@ -1,4 +1,4 @@
-"""A GPT as anyone would write it in PyTorch, one run at a time."""
+"""A plain GPT in PyTorch, trained one run at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LENGTH = 2
 
 
 class EagerBlock(nn.Module):
-    """A pre-norm block as anyone would write it."""
+    """A plain pre-norm block."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class EagerBlock(nn.Module):
 
 
 class EagerGPT(nn.Module):
-    """A GPT-2 as anyone would write it, tied head."""
+    """A plain GPT-2 with a tied head."""
 
     def __init__(self, vocabulary: int, width: int, layers: int) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class EagerGPT(nn.Module):
 
 
 def eager_step(case: Case) -> Callable[[], None] | None:
-    """One step of one run; nothing for other models."""
+    """Return a step of one run; None for other models."""
     if not isinstance(case.config, GPTConfig):
         return None
     vocabulary, batch = case.drawn

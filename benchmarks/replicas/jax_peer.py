@@ -1,6 +1,6 @@
 """The same models in JAX: one run as a function, all runs by ``vmap``, the whole step by ``jit``.
 
-A peer starts from our parameters, by their names, so that both do the same mathematics.
+A peer starts from our parameters, matched by name, so that both compute the same.
 Shapes are those of one run: ``B`` sequences, ``T`` positions, ``D`` width.
 """
 
@@ -33,7 +33,7 @@ Parameters = dict[str, Array]
 
 
 class Peer:
-    """JAX's training step of a case; starts from the parameters of ours as they are now."""
+    """JAX's training step of a case, which starts from our current parameters."""
 
     def __init__(self, case: Case, ours: Ours) -> None:
         named = dict(ours.model.named_parameters())
@@ -77,7 +77,7 @@ class Peer:
         }
 
     def step(self) -> Any:
-        """One step of all runs; returns the losses before it."""
+        """Make one step of all runs, and return the losses before it."""
         self.parameters, self.state, losses = self._step(self.parameters, self.state)
         return losses.block_until_ready()
 
@@ -108,7 +108,7 @@ def _linear(p: Parameters, name: str, x: Array) -> Array:
 
 
 def _each(per_group: Callable[[Array], Array], groups: list[Array]) -> Array:
-    """Last position of every sequence, from groups of sequences of one length."""
+    """Return the last position of every sequence, from groups of sequences of one length."""
     return jnp.concatenate([per_group(tokens)[:, -1] for tokens in groups])
 
 

@@ -1,4 +1,4 @@
-"""What the machine can do, and what a step asks of it: the roofline.
+"""The machine's peak rates and the work of a step: the roofline.
 
 A step cannot be faster than its products at the machine's best rate, nor than the bytes
 it has to move at the rate of a plain copy. Both are counted from shapes, for one
@@ -29,16 +29,15 @@ __all__ = [
     "seconds",
 ]
 
-#: Reads and writes of one parameter in a step: for forward and backward pass, its
-#: gradient written, and what the optimizer reads and writes (AdamW four and three,
-#: descent two and one).
+#: Reads and writes of one parameter in a step: for both passes, for writing its gradient,
+#: and by the optimizer (AdamW four reads and three writes, gradient descent two and one).
 PASSES = {"adamw": 2 + 1 + 7, "adam": 2 + 1 + 7, "sgd": 2 + 1 + 3}
 
 
 def seconds(step: Callable[[], object], at_least: float = 0.03) -> float:
-    """Seconds of one call, over as many calls as take ``at_least`` seconds.
+    """Return the seconds of one call, over as many calls as take ``at_least`` seconds.
 
-    On one thread they are the processor's, of which other processes take none.
+    On one thread these are processor seconds, which other processes do not affect.
     """
     clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     started, calls = clock(), 0
@@ -49,7 +48,7 @@ def seconds(step: Callable[[], object], at_least: float = 0.03) -> float:
 
 
 def peaks() -> tuple[float, float]:
-    """Operations a second of a large matrix product, and bytes a second of a copy."""
+    """Return operations per second of a large matrix product, and bytes per second of a copy."""
     one, large = torch.randn(1024, 1024), torch.randn(2**24)
     other = torch.empty_like(large)
     product = min(seconds(lambda: one @ one) for _ in range(5))
@@ -58,19 +57,19 @@ def peaks() -> tuple[float, float]:
 
 
 def least_seconds(ours: Ours, kind: str, peak: tuple[float, float]) -> float:
-    """Seconds that one replica's step takes at least, by its products and its parameters."""
+    """Return the smallest possible seconds of one replica's step, by products and parameters."""
     return operations_of_products(ours) / peak[0] + bytes_moved(ours, kind) / peak[1]
 
 
 def operations_of_products(ours: Ours) -> float:
-    """Operations of one replica's products in a step."""
+    """Return the operations of one replica's products in a step."""
     with FlopCounterMode(display=False) as counted:
         ours.flat.backward(ours.loss(ours.batch).sum(), ours.moving)
     return counted.get_total_flops() / ours.model.replicas
 
 
 def bytes_moved(ours: Ours, kind: str) -> float:
-    """Bytes of one replica's parameters, gradients and moments that a step reads and writes."""
+    """Return the bytes of a replica's parameters, gradients and moments moved in a step."""
     return 4 * PASSES[kind] * ours.flat.values[0].numel()
 
 
@@ -79,7 +78,7 @@ Layout = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 class Products:
-    """The batched products of a step, in the layouts in which the step asks for them.
+    """The batched products of a step, in the layouts that the step uses.
 
     Attributes:
         replicas: Number of replicas.
@@ -106,7 +105,7 @@ class Products:
             self._calls.append((_product(*layouts), count))
 
     def seconds(self) -> float:
-        """Seconds of all products of one replica, each measured alone and repeated."""
+        """Return the seconds of all products of one replica, each measured separately."""
         total = 0.0
         for call, count in self._calls:
             total += count * min(seconds(call, 0.005) for _ in range(3))
@@ -114,14 +113,14 @@ class Products:
 
 
 def _product(left: Layout, right: Layout) -> Callable[[], object]:
-    """A batched product of random factors of these layouts."""
+    """Return a batched product of random factors in these layouts."""
     one, other = (torch.empty_strided(*layout).normal_() for layout in (left, right))
     out = torch.empty(one.shape[0], one.shape[1], other.shape[2])
     return lambda: torch.bmm(one, other, out=out)
 
 
 def dispatched(ours: Ours) -> int:
-    """Operations that PyTorch's dispatcher is asked for in a step, views included."""
+    """Return the number of operations of PyTorch's dispatcher in a step, including views."""
 
     class Count(TorchDispatchMode):
         asked = 0
@@ -138,7 +137,7 @@ def dispatched(ours: Ours) -> int:
 
 
 def activations(ours: Ours) -> int:
-    """Bytes that autograd keeps of the forward pass for the backward pass, of all replicas."""
+    """Return the bytes that autograd stores for the backward pass of all replicas."""
     kept: dict[int, int] = {}
     own = {p.untyped_storage().data_ptr() for p in ours.flat.parameters}
 
@@ -149,6 +148,8 @@ def activations(ours: Ours) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        losses = ours.loss(ours.batch)  # so that what is kept has different addresses
+        losses = ours.loss(
+            ours.batch
+        )  # so that stored tensors have different addresses
     del losses
     return sum(kept.values())
