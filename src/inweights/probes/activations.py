@@ -47,10 +47,10 @@ def activations(
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         layers: Names of layers, among ``model.layer_names``; by default all.
-        position: Index of a position, counted from the end if negative, or one or
+        position: Index of a position (negative indices count from the end), or one or
             several names of tokens, which select every position whose token has one of
             these names. Prompts without such a position are left out. If worlds differ,
-            positions are looked up in the first one. By default all positions.
+            positions are looked up in the first one. By default all positions are used.
         parts: ``facts``, ``queries`` or both.
 
     Returns:
@@ -118,10 +118,10 @@ def write_activations(
         path: The file, usually ``NAME.safetensors``. An existing file is replaced, and
             missing folders are created.
         layers: Names of layers, among ``model.layer_names``; by default all.
-        position: Index of a position, counted from the end if negative, or one or
+        position: Index of a position (negative indices count from the end), or one or
             several names of tokens, which select every position whose token has one of
             these names. Prompts without such a position are left out. By default all
-            positions.
+            positions are used.
         parts: ``facts``, ``queries`` or both.
 
     Returns:

@@ -38,12 +38,11 @@ def alignment(
     """Compute, for each layer, the cosine between the states of a subject and of its bridge.
 
     In a two-hop chain, a subject ``e1`` leads by a first relation ``r1`` to a bridge
-    ``e2``, which leads by a second relation ``r2`` to an object. For the place
-    ``first_hop``, the states of ``(e1, r1)`` and ``(e2)`` are compared, each at its
-    last position; for the place ``query``, the states of ``(e1, r1, r2)`` and ``(e2,
-    r2)``. A high cosine alone is weak evidence, since all states of a layer may have
-    similar directions. Therefore the table also contains the mean cosine with *other*
-    bridges.
+    ``e2``, which leads by a second relation ``r2`` to an object. The states of two
+    prompts at their last positions are compared: ``(e1, r1)`` and ``(e2)`` for the
+    place ``first_hop``, and ``(e1, r1, r2)`` and ``(e2, r2)`` for the place ``query``.
+    A high cosine alone is weak evidence, since all states of a layer may have similar
+    directions. Therefore the table also contains the mean cosine with *other* bridges.
 
     Args:
         model: Model with ``R`` replicas.
@@ -129,9 +128,9 @@ def bridge_pairs(
 
     Args:
         world: A two-hop world with ``m`` first hops or compositions.
-        place: ``first_hop``: the prompts ``(e1, r1)`` and ``(e2)`` of every first hop.
-            ``query``: ``(e1, r1, r2)`` and ``(e2, r2)`` of every composition (two-hop
-            query).
+        place: ``first_hop`` for the prompts ``(e1, r1)`` and ``(e2)`` of every first
+            hop, or ``query`` for the prompts ``(e1, r1, r2)`` and ``(e2, r2)`` of every
+            composition (two-hop query).
 
     Returns:
         Three NumPy arrays of token ids, of shapes ``[m, T]`` (``T`` tokens of a

@@ -112,8 +112,8 @@ def off_descent(
         a = adjacency(world)
         if len(set(a.sum(1).tolist())) > 1:
             raise DataError(
-                "the mean over facts is the mean over nodes only if all degrees are equal; "
-                "use a cycle, or a Descent"
+                "the mean over facts equals the mean over nodes only if all nodes have the same "
+                "degree; use a cycle, or a Descent"
             )
         fresh = model.config.build(vocabulary=len(world.vocabulary), seeds=[world.seed])
         start = fresh.tokens.weight.detach()[:, : len(a)].double().numpy()

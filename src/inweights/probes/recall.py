@@ -38,15 +38,16 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         One row per replica and slice (part, role and distribution; facts first), with
         the columns ``replica``, ``part`` (``facts`` or ``queries``), ``role``,
         ``distribution`` (``trained`` for facts, ``in`` or ``out`` of distribution for
-        queries), ``statements`` (their number), ``accuracy`` (share of statements, from
-        0 to 1, for which the largest logit of *all* candidates of the head belongs to a
-        right answer), ``accuracy_among`` (the accuracy if only candidates that are an
-        answer to some statement of the role are compared; for compositions, these are
-        the objects), ``chance`` (expected accuracy of guessing among the answers of the
-        role), ``loss`` (mean cross-entropy over all candidates, in nats; if a query has
-        several right answers, it is computed from their total probability) and
-        ``right_answers`` (mean number of answers of the role that are right for a
-        prompt). Empty if the world has no statements.
+        queries), ``statements`` (number of statements), ``accuracy`` (share of
+        statements, from 0 to 1, for which the largest logit of *all* candidates of the
+        head belongs to a right answer), ``accuracy_among`` (the accuracy if only
+        candidates that are an answer to some statement of the role are compared; for
+        compositions, these are the objects), ``chance`` (expected accuracy of guessing
+        among the answers of the role), ``loss`` (mean cross-entropy over all
+        candidates, in nats; if a query has several right answers, it is computed from
+        their total probability) and ``right_answers`` (mean number of answers of the
+        role that are right for a prompt). The table is empty if the world has no
+        statements.
 
     Raises:
         ConfigError: The model has no replica axis or cannot read prompts of this

@@ -52,12 +52,12 @@ def resemblance(
 ) -> pl.DataFrame:
     """Compute the cosine of the states of two entities that share a property (equation 10).
 
-    The equation is from Feature Resemblance. For a :class:`~inweights.models.OneLayer`,
-    it is the cosine of ``W_V e_a`` and ``W_V e_b``, the embeddings of both entities
-    times the value matrix. For a deeper model, it is the cosine of the penultimate
-    layer's states at the last token of a prompt. The paper does not state the prompt.
-    Since all states of a layer may have similar directions, the table also contains the
-    mean cosine with entities of *other* tuples.
+    The equation is from Feature Resemblance. In a :class:`~inweights.models.OneLayer`,
+    the states are ``W_V e_a`` and ``W_V e_b``, the embeddings of both entities times
+    the value matrix. In a deeper model, they are the penultimate layer's states at the
+    last token of a prompt. The paper does not state the prompt. Since all states of a
+    layer may have similar directions, the table also contains the mean cosine with
+    entities of *other* tuples.
 
     Args:
         model: Model with ``R`` replicas.
@@ -166,8 +166,8 @@ def entity_pairs(world: World) -> Int[Ids, "P 2"]:
         Token ids of all ``P`` pairs, also of those without a conclusion, ``[P, 2]``.
 
     Raises:
-        DataError: The world has no conclusions, neither first hops nor categories with
-            similarities, or facts of one of these three roles that differ in length.
+        DataError: The world has no conclusions, or neither first hops nor categories
+            with similarities; or facts of one of these roles differ in length.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -236,8 +236,8 @@ def predicted_similarity(
 
     Args:
         world: Config of an analogy world, or of a two-hop world in the form of an analogy.
-        roles: Roles of the facts that are trained on in stage 1, such as
-            ``similarity``, each with the number of times that its facts are counted.
+        roles: Dictionary from each role of facts that are trained on in stage 1, such
+            as ``similarity``, to the number of times that its facts are counted.
         seed: Root seed of the world.
         model: Config with the scale ``κ0`` of the logits and the width ``m``; by
             default the paper's values.

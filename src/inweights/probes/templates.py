@@ -121,8 +121,8 @@ def winners(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
 
     Args:
         table: A table from :func:`templates`.
-        by: Columns that together identify one table among the rows, such as ``replica``
-            or ``seed``; by default all rows belong to one table.
+        by: Columns, such as ``replica`` or ``seed``, that together identify a table if
+            ``table`` consists of several; by default it is one table.
 
     Returns:
         One row per table, prompt and group of outputs, with the columns named in

@@ -2,7 +2,7 @@
 
 :func:`token_share` compares token embeddings with the contributions of positions, which
 are added to them before the first block. A recipe measures it during training, to
-explain why a memory becomes geometric or does not. Shapes: ``R`` replicas, ``m``
+explain why a memory does or does not become geometric. Shapes: ``R`` replicas, ``m``
 prompts, ``T`` tokens of a prompt, ``D`` width, ``V`` tokens.
 """
 

@@ -2,8 +2,8 @@
 
 Two modules with equal weights may differ in their number of heads or activation
 function, so the hash covers both the weights and the settings. :func:`content_hash`
-identifies a trained module in keys of runs, and :func:`settings_of` finds modules that
-cannot be replicas of one model.
+returns the hash by which the keys of runs identify a trained module.
+:func:`settings_of` finds modules that cannot be replicas of one model.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ def settings_of(module: nn.Module) -> dict[str, str]:
         module: Any module.
 
     Returns:
-        The settings by key. The key of a setting is its path, such as ``attn.n_head``.
-        The key of the class name of a submodule is the submodule's path with a colon,
-        such as ``attn:``, and ``:`` for the module itself.
+        Dictionary of the settings. The key of a setting is its path, such as
+        ``attn.n_head``. The class name of a submodule has the submodule's path and a
+        colon as its key, such as ``attn:``. The class name of the module itself has the
+        key ``:``.
 
     Example:
         >>> settings_of(nn.Sequential(nn.Dropout(0.1)))["0.p"]
@@ -94,7 +95,7 @@ def settings_of(module: nn.Module) -> dict[str, str]:
 
 
 def _class_name(kind: type) -> str:
-    """Return the qualified name of a class, with the former name of its module if it was moved."""
+    """Return the qualified name of a class, in its former module if the class was moved."""
     home = _FORMER_HOMES.get(kind.__module__, kind.__module__)
     return f"{home}.{kind.__qualname__}"
 

@@ -55,10 +55,10 @@ def logits_of(output: Any, read: Callable[[Any], Any] | None = None) -> Any:
     """Return the logits from a module's output.
 
     Args:
-        output: Output of the module. Without ``read``: a tensor, an object with
-            ``.logits``, or a tuple that begins with one of them.
-        read: Function of the output that returns the logits; by default the logits are
-            looked up as described.
+        output: Output of the module. If ``read`` is not given: a tensor, an object with
+            ``.logits``, or a tuple whose first element is one of these.
+        read: Function of the output that returns the logits; by default they are looked
+            up as described for ``output``.
 
     Returns:
         The logits, or the result of ``read``. An output of any other kind is returned
@@ -241,7 +241,7 @@ def _check_logits(logits: Any, vocabulary: int, label: str) -> bool:
     if not isinstance(logits, Tensor) or not logits.is_floating_point():
         raise ConfigError(
             f"'{label}' must return logits, got {type(logits).__name__}; return a tensor "
-            "[B, T, V] or [B, V], an object with .logits, or give wrap(..., logits=function)"
+            "[B, T, V] or [B, V], an object with .logits, or call wrap(..., logits=function)"
         )
     batch, length = _TRIED
     shape = tuple(logits.shape)
@@ -249,9 +249,9 @@ def _check_logits(logits: Any, vocabulary: int, label: str) -> bool:
     of_all = shape[:-1] == _TRIED
     if not (of_last or of_all) or shape[-1] < vocabulary:
         raise ConfigError(
-            f"'{label}' returns logits of shape {list(shape)} for {batch} sequences of {length} of "
-            f"{vocabulary} tokens; expected [{batch}, {length}, {vocabulary}] or [{batch}, "
-            f"{vocabulary}]{_USES_TOKENS}"
+            f"'{label}' returns logits of shape {list(shape)} for {batch} sequences of {length} "
+            f"tokens from a vocabulary of {vocabulary}; expected [{batch}, {length}, {vocabulary}] "
+            f"or [{batch}, {vocabulary}]{_USES_TOKENS}"
         )
     if not bool(logits.isfinite().all()):
         raise ConfigError(

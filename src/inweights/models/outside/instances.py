@@ -176,8 +176,8 @@ def outputs_of(name: str, logits: Callable[[Any], Any] | None, label: str) -> in
         label: Name of the module in messages.
 
     Raises:
-        ConfigError: The module does not read token ids, or does not return logits, or
-            ``logits`` fails.
+        ConfigError: The module does not read token ids or does not return logits, or
+            the function ``logits`` fails.
     """
     try:
         found = logits_of(_KEPT[name](torch.zeros(1, 2, dtype=torch.long)), logits)
@@ -186,5 +186,5 @@ def outputs_of(name: str, logits: Callable[[Any], Any] | None, label: str) -> in
         raise ConfigError(
             f"'{label}' must read token ids [B, T] and return their logits, but failed with "
             f"[[0, 0]]: {type(error).__name__}: {error}; if the logits are elsewhere in its "
-            "output, give iw.wrap(..., logits=function)"
+            "output, call iw.wrap(..., logits=function)"
         ) from error

@@ -1,4 +1,4 @@
-"""Configs of other people's modules: of a factory that creates them, or of trained modules.
+"""Configs for other people's modules: for a factory that creates modules, and for trained ones.
 
 :func:`~inweights.wrap` returns a :class:`WrapConfig` for a factory. :func:`as_model`
 returns a model of trained modules, whose :class:`TrainedConfig` identifies the weights
@@ -80,12 +80,12 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
         Args:
             path: A safetensors file: the module's ``state_dict``, or a file that
-                :func:`~inweights.save_model` wrote, all replicas of which are read.
+                :func:`~inweights.save_model` wrote, of which all replicas are read.
             tokens: The module's token ids by name, ``{"ann": 17, "bob": [4, 2]}``, or
                 in the world's order; by default they are the ids of the world.
-            vocabulary: The world's vocabulary, or its number of tokens. Without
-                ``tokens``, the factory receives this number, by default the only one
-                for which the shapes match the file.
+            vocabulary: The world's vocabulary, or its number of tokens. If ``tokens``
+                is not given, this number is passed to the factory; by default it is the
+                only number for which the shapes match the file.
             answers: Score of an answer with several ids: ``first`` (the score of the
                 first id) or ``sum`` (the sum of the log-probabilities of all ids).
 
@@ -93,7 +93,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
             DataError: The file cannot be read, its names or shapes are not those of the
                 module, or ``tokens`` do not match the world or the module.
             ConfigError: No number of tokens matches the file, or several do; the
-                factory fails; or ``answers`` has another value.
+                factory fails; or ``answers`` is unknown.
 
         Example:
             >>> import tempfile
@@ -158,7 +158,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         vocabulary: Number of tokens of the worlds that the model reads.
         outputs: Number of tokens for which the module itself returns logits.
         tokens: The module's ids for each token of the world; empty for the world's ids.
-        names: Names of the world's tokens, which a world must have; empty if unknown.
+        names: Names that the tokens of a world must have; empty if they are unknown.
         answers: Score of an answer with several ids: ``first`` (the score of the first
             id) or ``sum`` (the sum of the log-probabilities of all ids).
         logits: Identity of a function ``logits(output)`` that returns the logits;
@@ -192,7 +192,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
     @property
     def only_here(self) -> bool:
-        """Whether only this process can build the model: its weights are not from a file."""
+        """Whether only this process can build the model, as its weights are not from a file."""
         return self.source is None
 
     def build(
@@ -266,7 +266,7 @@ def as_model(
         tokens: The module's ids by name, or in the world's order; by default they are
             the ids of the world.
         vocabulary: The world's vocabulary, or its number of tokens; by default the
-            number of ``tokens`` or, without ``tokens``, of the module.
+            number of ``tokens`` or, if these are not given, the module's.
         answers: Score of an answer with several ids: ``first`` (the score of the first
             id) or ``sum`` (the sum of the log-probabilities of all ids).
         source: Factory of the modules if their weights were read from a file.
@@ -274,8 +274,8 @@ def as_model(
 
     Raises:
         ConfigError: The modules are not of one architecture, cannot be replicas, or do
-            not map token ids to finite logits; or ``answers`` has another value.
-        DataError: ``tokens`` or ``vocabulary`` do not match each other or the module.
+            not map token ids to finite logits; or ``answers`` is unknown.
+        DataError: ``tokens`` and ``vocabulary`` do not match each other or the module.
     """
     from inweights.models.outside.instances import keep, modules_of, outputs_of
     from inweights.models.outside.trained_model import Trained

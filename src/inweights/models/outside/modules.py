@@ -1,8 +1,8 @@
 """Create the modules of a factory from seeds, and check that they can be replicas.
 
 :func:`made` calls a factory, :func:`checked` raises errors for modules that cannot be
-replicas, and :func:`check_new` for a factory that returns the same module at every
-call.
+replicas, and :func:`check_new` raises an error for a factory that returns the same
+module at every call.
 """
 
 from __future__ import annotations

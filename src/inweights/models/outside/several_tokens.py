@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
     """Warn about names of several tokens, and about names that are the same answer.
 
-    Names are the same answer if answers are scored by their first id, which they share.
+    If answers are scored by their first id, names with the same first id are the same
+    answer.
 
     Args:
         config: Config of the trained module.

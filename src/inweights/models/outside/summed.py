@@ -1,7 +1,7 @@
 """Score names of several token ids by the sum of the log-probabilities of their ids.
 
-:class:`Trained` uses it if ``answers="sum"`` is set. Shapes: ``R`` replicas, ``n``
-prompts, ``V`` names, ``K`` token ids of the module.
+:class:`Trained` uses this score if ``answers="sum"`` is set. Shapes: ``R`` replicas,
+``n`` prompts, ``V`` names, ``K`` token ids of the module.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def summed_scores(
     a)``. If several names begin with the same ids, these are evaluated only once.
 
     Args:
-        logits_of: Function of ids ``[n, T]`` that returns the module's logits ``[R, n,
-            K]`` after the last id of each of ``n`` prompts of one length.
+        logits_of: Function that maps the ids ``[n, T]`` of ``n`` prompts of one length
+            to the module's logits ``[R, n, K]`` after the last id of each prompt.
         prompts: Ids of each of the ``n`` prompts, which may differ in length; at least
             one prompt, with at least one id each.
         names: Ids of each of the ``V`` names; at least one name, with at least one id

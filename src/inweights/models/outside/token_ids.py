@@ -33,8 +33,8 @@ def token_ids(
 
     Raises:
         DataError: A name has no id, an id does not exist in the module, two names have
-            the same ids, or ``tokens`` and the vocabulary differ in length. Without
-            ``tokens``: the vocabulary has more tokens than the module.
+            the same ids, or ``tokens`` and the vocabulary differ in length; or
+            ``tokens`` is not given, and the vocabulary has more tokens than the module.
 
     Example:
         >>> token_ids({"ann": 7, "bob": [2, 5]}, None, 9, "GPT")

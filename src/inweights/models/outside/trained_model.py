@@ -136,7 +136,7 @@ class Trained(Wrapped):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
-        """Compute the logits at some positions, which are the deepest state of a wrapped module.
+        """Compute a wrapped module's deepest state, its logits, at some positions.
 
         Args:
             batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
@@ -148,8 +148,8 @@ class Trained(Wrapped):
             they are the log-probabilities of whole names.
 
         Raises:
-            ConfigError: Hooks are set, and a name has several token ids or logits exist
-                only at last positions; or positions have an offset.
+            ConfigError: Hooks are set although a name has several token ids or logits
+                exist only at last positions; or positions have an offset.
             DataError: A token id is not in the world's vocabulary.
         """
         if self._summed:
@@ -160,7 +160,7 @@ class Trained(Wrapped):
         return self._select(self._of_prefixes(batch), at)
 
     def _of_prefixes(self, batch: Packed) -> Float[Tensor, "R S V"]:
-        """Return logits at all positions for a module that returns only the last, by prefixes."""
+        """Return logits at all positions, from a call for each prefix of the sequences."""
         found = []
         for group in batch.groups():
             ends = []

@@ -42,8 +42,8 @@ def modules_from_file(
     Raises:
         DataError: The file cannot be read, or its names or shapes do not match the
             module.
-        ConfigError: ``vocabulary`` is ``None``, and no number of tokens or several
-            match the file; or the factory fails.
+        ConfigError: ``vocabulary`` is ``None``, and no number of tokens or more than
+            one matches the file; or the factory fails.
     """
     state, replicas = read_state(path)
     rows = [_row(state, r) for r in range(replicas)] if replicas else [state]

@@ -1,4 +1,4 @@
-"""Ordinary modules as a model with a replica axis: stacked parameters, one call under ``vmap``.
+"""Combine ordinary modules into a model with a replica axis, which is called under ``vmap``.
 
 Shapes: ``R`` replicas, ``B`` sequences of ``T`` positions, ``S`` packed tokens, ``V``
 tokens, ``K`` candidates, ``D`` width.
@@ -229,7 +229,7 @@ class Wrapped(ModuleCaller):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
-        """Compute the logits at some positions, which are the deepest state of a wrapped module.
+        """Compute a wrapped module's deepest state, its logits, at some positions.
 
         Args:
             batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.

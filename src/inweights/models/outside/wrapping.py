@@ -65,13 +65,13 @@ def wrap(
     Args:
         factory: A function ``factory(vocabulary, **options)`` that returns a new
             module. The module maps token ids ``[B, T]`` to logits ``[B, T, V]``, or to
-            logits of the last position, ``[B, V]`` or ``[B, 1, V]``, or returns an
-            object with such ``.logits``. Alternatively a ``transformers`` config, from
-            which a causal language model is built; a trained module; a list of trained
-            modules of one architecture; or a folder with ``config.json`` and
-            safetensors.
+            logits of the last position, ``[B, V]`` or ``[B, 1, V]``. It may also return
+            an object whose attribute ``.logits`` contains such logits. Instead of a
+            function, ``factory`` may be a ``transformers`` config, from which a causal
+            language model is built; a trained module; a list of trained modules of one
+            architecture; or a folder with ``config.json`` and safetensors.
         logits: Function of the module's output that returns the logits; needed only if
-            the output is of another kind than described above.
+            the output is of a different kind than described for ``factory``.
         options: Further arguments of a factory, which a sweep can vary as
             ``model.options.NAME``: numbers, strings, dates, arrays, and lists and
             dictionaries of these. They are passed unchanged. A string or path that
@@ -96,8 +96,8 @@ def wrap(
 
     Raises:
         ConfigError: The argument is neither a factory, a module, a list of modules nor
-            a folder; the factory has no such option, or uses an existing module; the
-            modules differ in architecture, or cannot be replicas (see
+            a folder; the factory does not have one of the options, or uses an existing
+            module; the modules differ in architecture, or cannot be replicas (see
             :meth:`WrapConfig.build`); an option cannot be stored exactly (the message
             states what to write instead); ``answers`` is not one of its two values; or
             ``transformers`` is needed and not installed.
@@ -139,7 +139,7 @@ def wrap(
     if not callable(factory) or not first_argument(factory):
         raise ConfigError(
             f"a factory must have the number of tokens as its first argument, got {factory!r}; "
-            f"write {_EXAMPLE}, or give a trained module itself"
+            f"write {_EXAMPLE}, or pass a trained module itself"
         )
     _check_makes_new(factory)
     options = _with_defaults(factory, options)
@@ -209,14 +209,14 @@ def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
 
     Args:
         about: The table. The key ``wrap`` is required; its value is the factory, as
-            ``module:function``. The key ``logits`` is optional and has a function in
-            the same form. All other keys are options of the factory.
+            ``module:function``. The key ``logits`` is optional; its value is a function
+            in the same form. All other keys are options of the factory.
 
     Raises:
         ConfigError: The factory or the function is not in an imported module; the first
             argument of the factory is not called ``vocabulary``, or the first argument
-            of the function ``logits`` is not called ``output``; the factory has no such
-            option; or an option cannot be stored exactly.
+            of the function ``logits`` is not called ``output``; the factory does not
+            have one of the options; or an option cannot be stored exactly.
         KeyError: The table has no ``wrap``.
     """
     options = dict(about)

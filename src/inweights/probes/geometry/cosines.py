@@ -1,8 +1,8 @@
 """Recall of a graph's edges, and cosines of its nodes (Geometric Memory B.5, C.3).
 
-:func:`graph_recall` measures whether edges are stored, :func:`cosines` whether nearby
-nodes have similar vectors. Shapes: ``R`` replicas, ``N`` nodes, ``n`` nodes of a block,
-``E`` edges, ``D`` width.
+:func:`graph_recall` measures whether edges are stored, and :func:`cosines` measures
+whether nearby nodes have similar vectors. Shapes: ``R`` replicas, ``N`` nodes, ``n``
+nodes of a block, ``E`` edges, ``D`` width.
 """
 
 from __future__ import annotations

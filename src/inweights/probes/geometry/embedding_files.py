@@ -36,15 +36,16 @@ def read_embedding(
         path: A ``.npy`` or ``.safetensors`` file, such as a checkpoint, with an array
             ``[N, D]`` (``N`` rows, width ``D``) or ``[R, N, D]`` (``R`` such matrices).
             Any other file is read as text with a line ``name x1 … xD`` for each row. A
-            first line ``rows D`` (word2vec, fastText) is optional (GloVe has none).
-        names: Text file with the names of the rows, one per line. Needed for ``.npy``,
-            and for ``.safetensors`` unless its metadata contains ``names``, a JSON
-            list. Not allowed for a text file, which contains the names.
+            first line ``rows D``, as in files of word2vec and fastText, is optional.
+        names: Text file with the names of the rows, one per line. It is required for
+            ``.npy``, and for ``.safetensors`` unless its metadata contains ``names``, a
+            JSON list. It is not allowed for a text file, which contains the names
+            itself.
         tensor: Name of the tensor in a ``.safetensors`` file; required if the file
-            contains several tensors with two or more axes. Has no effect on other
+            contains several tensors with two or more axes. It has no effect on other
             files.
         only: Names whose rows are read from a text file; by default all. Names that are
-            not in the file are ignored. Has no effect on other files.
+            not in the file are ignored. It has no effect on other files.
 
     Returns:
         The matrix with the names of its rows. Numbers from a ``.npy`` file keep their

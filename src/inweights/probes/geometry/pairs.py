@@ -161,7 +161,7 @@ class Pairs:
         return float(own @ ranks / scale) if scale > 0 else np.nan
 
     def rounded(self, angles: Float[NDArray[Any], " P"]) -> float:
-        """Return the rank correlation between cosines, rounded to 2^16 steps, and distances.
+        """Return the rank correlation of distances with cosines that are rounded to 2^16 steps.
 
         Rounding saves time, and changes a correlation by less than 1e-6.
 
@@ -193,8 +193,9 @@ class Pairs:
 def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> Pairs:
     """Choose the pairs of nodes of a graph to compare.
 
-    Up to :data:`EXACT` nodes, all pairs that a path connects are chosen; for larger
-    graphs, up to :data:`PAIRS` pairs of random sources with random targets.
+    In a graph with at most :data:`EXACT` nodes, all pairs that a path connects are
+    chosen. In a larger graph, sources and targets of up to :data:`PAIRS` pairs are
+    drawn.
 
     Args:
         count: Number of nodes.
@@ -256,8 +257,8 @@ def cosine_ranks(values: Float[Floats, " P"]) -> Float[Floats, " P"]:
     """Return the ranks of cosines, ``[P]``, from 1; equal cosines share their mean rank.
 
     Neighbours in the sorted order that differ by at most 2.5e-7
-    (:data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE`) count as equal. If
-    a value is NaN, all ranks are NaN.
+    (:data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE`) are treated as
+    equal. If a value is NaN, all ranks are NaN.
     """
     if np.isnan(values).any():
         return np.full(len(values), np.nan)
@@ -269,8 +270,8 @@ def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
 
     Rounding errors must not rank pairs that are equally close, such as points on a
     circle. Therefore neighbours in the sorted order that differ by at most 2.5e-7
-    (:data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE`) count as equal.
-    (Rounding would separate some nearly equal values.)
+    (:data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE`) are treated as
+    equal. (Rounding would separate some nearly equal values.)
 
     Args:
         values: Cosines, ``[P]``.

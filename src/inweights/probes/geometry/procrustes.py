@@ -52,8 +52,8 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
     """Compute the Procrustes distance between two arrangements of the same points, from 0 to 1.
 
     Both are first centred and scaled to norm 1. The distance is ``1 − (Σ σ_i)²``, where
-    ``σ`` are the singular values of ``XᵀY``: the sum of squares that remains after the
-    best rotation and scaling (Gower 1975).
+    ``σ_i`` are the singular values of ``XᵀY``. It is the sum of squares that remains
+    after the best rotation and scaling (Gower 1975).
 
     Args:
         points: One arrangement ``X``.

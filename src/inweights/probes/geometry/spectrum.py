@@ -1,7 +1,7 @@
 """Energy of embeddings in the eigenspaces of their graph (Geometric Memory B.5, §4.4).
 
-:func:`spectral_energy` covers all eigenspaces, :func:`zigzag` only the eigenspaces with
-negative eigenvalues. Energies are summed over whole eigenspaces
+:func:`spectral_energy` covers all eigenspaces, and :func:`zigzag` covers only those
+with negative eigenvalues. Energies are summed over whole eigenspaces
 (:mod:`inweights.theory.geometric_memory.spectral`), so that they do not depend on the
 choice of a basis for equal eigenvalues. Shapes: ``R`` replicas, ``N`` nodes, ``D``
 width, ``K`` draws, ``G`` eigenspaces.

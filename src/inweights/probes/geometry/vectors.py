@@ -1,8 +1,9 @@
 """Vectors and edges of a graph's nodes, and null distributions, for all probes of graphs.
 
-:func:`node_vectors` reads the vectors of a model, :func:`graph_edges` the edges of its
-worlds and :func:`placed` both; :func:`random_blocks` draws embeddings for null
-distributions. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` random draws.
+:func:`node_vectors` returns the vectors of a model, :func:`graph_edges` returns the
+edges of its worlds, and :func:`placed` returns both. :func:`random_blocks` draws
+embeddings for null distributions. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width,
+``K`` random draws.
 """
 
 from __future__ import annotations
@@ -211,8 +212,9 @@ def random_blocks(
         draws: Total number of embeddings, at least 1.
         shape: Shape ``[N, D]`` (``N`` nodes, width ``D``) of an embedding.
         seed: Root seed.
-        at_once: Number of embeddings in a block; by default 0, for the largest number
-            that fits into 32 MB, but at least one. It has no effect on the values.
+        at_once: Number of embeddings in a block; the default, 0, stands for the largest
+            number that fits into 32 MB, but at least one. It has no effect on the
+            values.
 
     Yields:
         Blocks ``[k, N, D]`` of ``k`` embeddings; the last block may be smaller.

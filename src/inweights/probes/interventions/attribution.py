@@ -1,9 +1,9 @@
 """Attribution: the contribution of each head, MLP and layer to the logit of an answer.
 
 :func:`logit_attribution` splits the logit into a sum over the residual stream (direct
-logit attribution). :func:`attribution_patching` estimates what
-:func:`~inweights.probes.activation_patching` measures, for all places at once, from one
-gradient. Shapes: ``R`` replicas, ``B`` statements, ``T`` positions, ``D`` width, ``K``
+logit attribution). :func:`attribution_patching` estimates, from a single gradient, the
+effects at all places that :func:`~inweights.probes.activation_patching` measures.
+Shapes: ``R`` replicas, ``B`` statements, ``T`` positions, ``D`` width, ``K``
 candidates.
 """
 

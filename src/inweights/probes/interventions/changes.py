@@ -34,11 +34,11 @@ class Change(TypedDict, total=False):
     """A change of a hidden state: a dictionary with exactly one of the four keys below.
 
     Attributes:
-        add: Vector that is added: ``[D]`` (width ``D``), or ``[R, D]`` (``R`` replicas)
-            with one for each replica. Alternatively a prompt, ``"a2 r1"``, whose state
-            at the changed layer and position is the vector (its state at its last
-            token, if the prompt has no such position); or two prompts, for the
-            difference of their states (first minus second).
+        add: Vector that is added: numbers ``[D]`` (width ``D``), or ``[R, D]`` with one
+            vector for each of ``R`` replicas; a prompt such as ``"a2 r1"``, whose state
+            at the changed layer and position is the vector; or two prompts, the
+            difference of whose states (first minus second) is the vector. If a prompt
+            does not have this position, its state at its last token is used.
         replace: Vector that replaces the state, in the same forms.
         project_out: Vector, in the same forms, onto which the state is projected; the
             projection is subtracted.
@@ -219,9 +219,9 @@ def vector_of(
 
     Args:
         given: Numbers ``[D]`` or ``[R, D]``; a prompt, whose state is the vector; or
-            two prompts, for the difference of their states (first minus second). A
-            prompt is a string of token names, separated by spaces. For the change
-            ``scale``, the factor.
+            two prompts, the difference of whose states (first minus second) is the
+            vector. A prompt is a string of token names, separated by spaces. For the
+            change ``scale``, ``given`` is the factor.
         model: Model whose states of prompts are read.
         worlds: One world, or one for each replica.
         at: Name of the layer.

@@ -92,9 +92,10 @@ def edits(
             below 1; ``rate`` is not above 0; the model has no block ``layer`` or cannot
             read prompts of this length; or the probe would need more memory than is
             available.
-        DataError: The world has no facts of the role, a fact has no other fact of the
-            role whose answer is wrong for it, the world has no statements of the roles
-            that depend on these facts, or the worlds do not fit the model.
+        DataError: The world has no facts of the role; for some fact, no other fact of
+            the role has an answer that would be wrong for it; the world has no
+            statements of the roles that depend on these facts; or the worlds do not fit
+            the model.
 
     Example:
         >>> from inweights.models import GPTConfig
@@ -169,9 +170,9 @@ def after_edits(
             an unknown field or value, the model has no replica axis or cannot read
             prompts of this length, or the probe would need more memory than is
             available.
-        DataError: A world has no facts of the role, or fewer than are to be edited; a
-            fact has no other fact of the role whose answer is wrong for it; no
-            statements depend on these facts; or the worlds do not fit the model.
+        DataError: A world has no facts of the role, or fewer than are to be edited; for
+            some fact, no other fact of the role has an answer that would be wrong for
+            it; no statements depend on these facts; or the worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

@@ -60,8 +60,8 @@ def carries(
     a single last relation, bridge and answer would change together, so that patching
     could not separate them. Any other answer counts as ``other``. The answer to ``(b',
     r2)``, ``(b, r3)`` or ``(b', r3)`` also counts as ``other`` if the model gives it to
-    the base query without an intervention, as do the first two if the model gives them
-    to the source query.
+    the base query without an intervention. The same applies to the first two of these
+    answers if the model gives them to the source query.
 
     The world needs at least two last relations, as in ``TwoHop(complexity=2,
     first_relations=1, second_relations=2)``.

@@ -150,7 +150,7 @@ def activation_patching(
         prompts), ``layer`` (name of the layer, part or head), ``depth`` (index of the
         layer in ``layer_names``), ``position`` (from 0), ``effect``, ``accuracy``
         (share of statements for which the partner's answer has the largest logit after
-        patching) and ``statements`` (their number).
+        patching) and ``statements`` (number of statements).
 
     Raises:
         ConfigError: A layer or the part is unknown, ``most`` is below 1, the donor

@@ -64,15 +64,15 @@ def steered(
             (:attr:`~inweights.models.Model.part_names`), or a head of a GPT such as
             ``block.0.head.1``, whose state is the head's output before the attention's
             output matrix.
-        position: Position in a prompt: an index, counted from the end if negative, the
-            name of a token or several names, or a mask ``[B, T]`` (``B`` prompts, ``T``
-            positions); by default all positions.
-        add: Vector that is added: ``[D]`` (width ``D``), or ``[R, D]`` with one for
-            each replica. Exactly one of ``add``, ``replace``, ``project_out`` and
-            ``scale`` is given. Instead of a vector, it may be a prompt, ``"a2 r1"``,
-            whose state at this layer and position is the vector (its state at its last
-            token, if the prompt has no such position); or two prompts, for the
-            difference of their states (first minus second).
+        position: Position in a prompt: an index (negative indices count from the end),
+            the name of a token, several names, or a mask ``[B, T]`` (``B`` prompts,
+            ``T`` positions); by default all positions.
+        add: Vector that is added: numbers ``[D]`` (width ``D``), or ``[R, D]`` with one
+            vector for each replica; a prompt such as ``"a2 r1"``, whose state at this
+            layer and position (at its last token, if it has no such position) is the
+            vector; or two prompts, the difference of whose states (first minus second)
+            is the vector. Exactly one of ``add``, ``replace``, ``project_out`` and
+            ``scale`` must be given.
         replace: Vector that replaces the state, in the same forms.
         project_out: Vector whose direction is removed from the state, in the same
             forms.
@@ -88,8 +88,8 @@ def steered(
             to 2**63 - 1 (with ``random``), or the model has no replica axis.
         DataError: A name is not a token, a vector or mask has the wrong shape, a prompt
             given as a vector has the position several times, or the worlds do not fit
-            the model. At the end of the block, no prompt that the model read had the
-            position.
+            the model; or, at the end of the block, no prompt that the model read had
+            the position.
 
     Example:
         >>> import inweights as iw
@@ -159,13 +159,13 @@ def steer(
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         at: A layer, a part of a layer, or a head of a GPT such as ``block.0.head.1``.
-        position: Position in a prompt: an index, counted from the end if negative, the
-            name of a token or several names; by default all positions. Statements whose
-            prompts lack the position are left out.
-        add: Vector that is added: ``[D]`` (width ``D``) or ``[R, D]``, a prompt whose
-            state is the vector, or two prompts, for the difference of their states (see
-            :func:`steered`). Exactly one of ``add``, ``replace``, ``project_out`` and
-            ``scale`` is given.
+        position: Position in a prompt: an index (negative indices count from the end),
+            the name of a token, or several names; by default all positions. Statements
+            whose prompts lack the position are left out.
+        add: Vector that is added: numbers ``[D]`` (width ``D``) or ``[R, D]``, a prompt
+            whose state is the vector, or two prompts, the difference of whose states is
+            the vector (see :func:`steered`). Exactly one of ``add``, ``replace``,
+            ``project_out`` and ``scale`` must be given.
         replace: Vector that replaces the state, in the same forms.
         project_out: Vector whose direction is removed from the state, in the same
             forms.

@@ -148,7 +148,7 @@ def stepwise(
         One row per replica, part, role and place (with ``apart``, also per value of
         ``hub``), with the columns ``replica``, ``part`` (``facts`` or ``queries``),
         ``role``, ``hub`` (only with ``apart``), ``place`` (index of the token in the
-        answer, from 0), ``statements`` (their number), ``accuracy`` (share of
+        answer, from 0), ``statements`` (number of statements), ``accuracy`` (share of
         statements whose token has the largest logit of all candidates), ``recall``
         (share of statements whose token is among the ``k`` largest logits, where ``k``
         is the number of answers to the prompt in these roles; 1 if all edges are
@@ -222,7 +222,7 @@ def _step_rows(
 
 
 def _degrees(statements: Statements, roles: Sequence[str]) -> Ids:
-    """Count the statements of these roles with each statement's shape and prompt, ``[M]``."""
+    """Count, for each statement, those of these roles with the same shape and prompt, ``[M]``."""
     counts = np.zeros(len(statements), dtype=np.int64)
     among = np.sort(np.concatenate(list(map(statements.with_role, roles))))
     for rows, prompts, _ in statements.by_shape(among):

@@ -52,17 +52,17 @@ def path_accuracy(
         most: Maximum number of statements to read from each part, at least 1. The
             first ones are used; the built-in worlds have their paths in random order.
         teacherless: Name of a token that the model reads in place of the answer's
-            tokens, as in training with ``Phase.teacherless``. By default empty, and the
-            model reads the correct tokens.
+            tokens, as in training with ``Phase.teacherless``. By default it is empty,
+            and the model reads the correct tokens.
 
     Returns:
         One row per replica, part and place, with the columns ``replica``, ``part``,
         ``place`` (index of the token in the answer, from 0), ``hardest`` (whether it is
         the hardest place), ``accuracy`` (share of statements whose token has the
         largest logit of all candidates), ``exact`` (share of answers that are right at
-        every place, which greedy decoding would find), ``statements`` (their number)
-        and ``chance`` (accuracy of guessing: one divided by the number of distinct
-        tokens at that place, in facts and queries).
+        every place, which greedy decoding would find), ``statements`` (number of
+        statements) and ``chance`` (accuracy of guessing: one divided by the number of
+        distinct tokens at that place, in facts and queries).
 
     Raises:
         DataError: A part has no statement of the role, prompts or answers differ in

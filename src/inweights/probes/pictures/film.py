@@ -4,12 +4,13 @@
 computes positions, cosines and energies of the recorded frames, which
 :mod:`inweights.report.living` draws.
 
-A frame contains the Gram matrix of the node vectors, which is everything that a
-rotation does not change, and is no larger at width 512 than at width 16. Positions are
-each frame's *own* leading directions, rotated only within these three dimensions
-(orthogonal Procrustes). Procrustes in all dimensions would be misleading, since ``N``
-random vectors are nearly orthogonal and can be rotated to look like any graph. Shapes:
-``R`` replicas, ``N`` nodes, ``D`` width, ``G`` eigenspaces, ``K`` frames.
+A frame contains the Gram matrix of the node vectors. This matrix contains everything
+that a rotation does not change, and it is no larger at width 512 than at width 16.
+Positions are each frame's *own* leading directions, rotated only within these three
+dimensions (orthogonal Procrustes). Procrustes in all dimensions would be misleading,
+since ``N`` random vectors are nearly orthogonal and can be rotated to look like any
+graph. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``G`` eigenspaces, ``K``
+frames.
 """
 
 from __future__ import annotations
@@ -111,8 +112,8 @@ def render_frames(
     """Compute the positions, cosines, energies and correlation that an animation's frames show.
 
     For a graph with more than 250 nodes, positions and cosines are computed for 250 of
-    the nodes, energies for bands of eigenvalues, and there are fewer frames (40 for
-    1,000 nodes, 4 for 10,000).
+    the nodes, energies are computed for bands of eigenvalues, and there are fewer
+    frames (40 for 1,000 nodes, 4 for 10,000).
 
     Args:
         film: Rows of :func:`snapshot` of one replica, with a column ``step``.

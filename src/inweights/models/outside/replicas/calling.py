@@ -191,7 +191,7 @@ class ModuleCaller(Model):
         return {name: found[name] for name in names} | {LOGITS: edited(LOGITS, logits)}
 
     def _part(self, name: str, state: Tensor) -> Tensor:
-        """Apply a submodule to a state, each replica with its own parameters and buffers."""
+        """Apply a submodule to a state, with the parameters and buffers of each replica."""
         part = self._base[0].get_submodule(name)
         own = self._numbers_below(name, self._own)
         lent = self._numbers_below(name, self._shared)
@@ -230,7 +230,7 @@ class ModuleCaller(Model):
 
 
 def _at_last_position(logits: Tensor, tokens: Tensor) -> Tensor:
-    """Return logits ``[B, T, V]`` from logits of the last position; other positions are NaN."""
+    """Return logits ``[B, T, V]``: the given ones at the last position, NaN at all others."""
     last = logits[:, -1] if logits.dim() == 3 else logits
     unknown = last.new_full((1,), torch.nan).expand(*tokens.shape, last.shape[-1])
     return torch.cat([unknown[:, :-1], last.unsqueeze(1)], dim=1)
