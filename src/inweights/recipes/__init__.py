@@ -84,8 +84,9 @@ def full_name(name: str) -> str:
 
     Args:
         name: The full name, or a part that identifies one recipe: the part after the
-            slash (``fig2``) or, if no recipe has it after the slash, the part before
-            the slash (``demo``). Case matters.
+            slash, such as ``fig2``, or the part before it, such as ``demo``. Parts
+            before the slash are compared only if no recipe has the name after the
+            slash. Case matters.
 
     Returns:
         The name in the form ``<paper>/<figure>``.

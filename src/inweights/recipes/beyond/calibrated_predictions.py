@@ -54,10 +54,10 @@ class Settings(iw.Config):
 
         Returns:
             The first :attr:`families` of 16 worlds, or all of them if :attr:`families`
-            is 0. 14 of them are random facts: ``skewed`` is the config :attr:`drawn`,
-            and the other 13 are copies of it with one or more changed fields. The last
-            two, ``permuted`` and ``complex``, are two-hop worlds of permuted maps with
-            1 and :attr:`complexity` objects per subject.
+            is 0. Fourteen of them consist of random facts: ``skewed`` is the config
+            :attr:`drawn`, and the other 13 are copies of it with one or more changed
+            fields. The last two, ``permuted`` and ``complex``, are two-hop worlds of
+            permuted maps with 1 and :attr:`complexity` objects per subject.
 
         Raises:
             ConfigError: The number of subjects :attr:`n` or :attr:`complexity` is out

@@ -106,7 +106,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           probability, the error that the fit states for the family (``printed``), and
           ``within``: 1.0 if ``error`` is at most ``printed``, else 0.0. Columns:
           ``seed, model, family, error, printed, within``.
-        - ``within``: the means by seed and model. Columns: ``seed, model, within``.
+        - ``within``: its means by seed and model. Columns: ``seed, model, within``.
         - ``queries``: a row per query and model: ``share`` of replicas that answered
           it, calibrated ``probability``, and features. Columns: ``family, seed, prompt,
           answer, model, share, probability, expected, margin, identity, identities,
@@ -238,8 +238,8 @@ def _said(queries: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
 def _scores(said: pl.DataFrame) -> pl.DataFrame:
     """Return the scores of every predictor on each world: Brier score, log loss, area and means.
 
-    The outcome is the answer of one replica, so that a share of a half costs at least a
-    quarter.
+    The outcome is the answer of one replica. The Brier score is therefore at least 1/4
+    for a query that half of the replicas answer.
     """
     share = pl.col("share")
     p = pl.col("said").clip(_EPSILON, 1 - _EPSILON)

@@ -65,8 +65,8 @@ def plan(settings: Settings) -> Plan:
         :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Their labels
         are ``second`` (``invented``: the towns are invented, and the model is trained
         on their countries; ``known``: the towns are real cities, and the model is not
-        trained on their countries) and, only in ``after``, ``condition``, what is
-        trained in addition to the facts: ``control`` (nothing), ``identity``,
+        trained on their countries) and, only in ``after``, ``condition``, which states
+        what is trained in addition to the facts: ``control`` (nothing), ``identity``,
         ``reverse`` (each fact in reverse), ``both`` (identities and reversed facts) or
         ``paraphrase`` (a second wording). If ``second`` is ``known``, there are only
         the conditions ``control`` and ``identity``.

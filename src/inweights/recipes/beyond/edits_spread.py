@@ -68,9 +68,9 @@ def plan(settings: Settings) -> Plan:
           per kind of edit and role of the edited fact, such as ``rank-one; first_hop``
           (:func:`inweights.probes.edits`).
 
-        Kinds of edit are ``rank-one``, ``training``, ``embedding``, ``rank-one, at once``
-        (``most`` facts together) and ``rank-one, first block``; the last two only in
-        the world ``hops``.
+        Kinds of edit are ``rank-one``, ``training``, ``embedding``, ``rank-one, at
+        once`` (``most`` facts together) and ``rank-one, first block``. The last two are
+        used only in the world ``hops``.
 
     Raises:
         ConfigError: ``n`` is below 5 (the number of classes), or a value is out of
@@ -153,9 +153,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the edit should also change answers other than the edited one). Columns: all
           columns of ``rank-one; first_hop``, plus ``method, role, edited, moved,
           follows``.
-        - ``silent``: the rows of ``edits`` of the methods ``rank-one`` and
+        - ``silent``: the rows of ``edits`` about edits by the methods ``rank-one`` and
           ``embedding`` that should change no other answer (``follows`` is false),
-          except on the tied cycle. Columns: as in ``edits``.
+          except those on the tied cycle. Columns: as in ``edits``.
         - ``sound``: a row per seed and ``what`` (edited fact and method), with
           ``holds``, the share of edits that succeed. There is also a row per seed and
           world (except the cycles), in which ``holds`` is the accuracy on the world's

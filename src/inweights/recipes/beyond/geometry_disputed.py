@@ -55,7 +55,7 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of graphs, keys of ``GRAPHS``; by default all.
         width: Width of every model.
-        steps: Number of updates of each run; at the low rate, three times as many.
+        steps: Number of updates of each run (three times as many at the low rate).
         rate: Peak learning rate, above 0, which decays to 0 as a cosine.
         draws: Number of random embeddings for each null distribution.
 

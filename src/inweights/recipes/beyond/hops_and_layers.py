@@ -28,8 +28,8 @@ class Settings(iw.Config):
         relations: Number of relations from each level to the next, at least 1.
         taught: Shares of the chains of each length that are trained: one or more
             values, each above 0 and below 1.
-        depths: Additional numbers of layers, of models that are trained on the largest
-            number of chains.
+        depths: Additional numbers of layers; models with these numbers are trained only
+            on the largest number of chains.
         layers: Number of layers of all other models.
         width: Width of every model.
         batch: Number of chains in an update, in addition to all facts; 0 for all
@@ -62,7 +62,7 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Labels of the trials: ``hops`` (length of the chains: 2, 3, 4), ``chains``
-          (number of trained chains), ``layers`` (number of layers: 4; 1, 2, 3), and
+          (number of trained chains), ``layers`` (number of layers: 1, 2, 3, 4), and
           ``beside`` (what is trained in addition to the facts and these chains:
           ``alone``, nothing; ``shorter mixed in``, two-hop chains; ``shorter first``,
           two-hop chains in an earlier phase; ``identities``).
@@ -140,9 +140,9 @@ def _trial(
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on untrained chains, and the smallest numbers of chains and layers needed.
 
-    Chains count as learnt if the accuracy on them is at least :data:`LEARNT` (0.5). If
-    no number of chains suffices, twice the largest number that was tried is reported.
-    If no number of layers suffices, the largest number plus 1 is reported.
+    Chains are considered learnt if the accuracy on them is at least :data:`LEARNT`
+    (0.5). If no number of chains suffices, twice the largest number that was tried is
+    reported. If no number of layers suffices, the largest number plus 1 is reported.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -150,7 +150,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             columns ``hops, chains, layers, beside, seed, part, role, distribution,
             statements, accuracy, accuracy_among, chance, loss, right_answers``. The
             labels are ``hops`` (length of the chains: 2, 3, 4), ``chains`` (number of
-            trained chains), ``layers`` (number of layers: 4; 1, 2, 3), and ``beside``
+            trained chains), ``layers`` (number of layers: 1, 2, 3, 4), and ``beside``
             (what is trained in addition to the facts and these chains: ``alone``,
             nothing; ``shorter mixed in``, two-hop chains; ``shorter first``, two-hop
             chains in an earlier phase; ``identities``). Accuracies and recall are

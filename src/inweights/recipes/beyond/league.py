@@ -117,8 +117,8 @@ class Settings(Config):
             ``None``.
         world: Two-hop world with shared bridges, in which some hops occur in no trained
             two-hop fact.
-        shares: Shares of the two-hop facts that are trained (at least 0 and below 1),
-            relative to those whose hops may occur in trained two-hop facts.
+        shares: Shares of the two-hop facts that are trained, at least 0 and below 1.
+            Only two-hop facts whose hops may occur in trained ones are counted.
         width: Width of the built-in models.
         steps: Number of updates of each model.
         rate: Learning rate, above 0, after 20 steps of warm-up.

@@ -259,7 +259,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         ``accuracy``: a row per task, ``role`` of questions, ``arm`` and seed (as in
         :func:`learn`): ``hit``, the share of correct answers, and ``half``, which is
-        ``hit`` minus the mean of the two shares of the untrained model and of LoRA.
+        ``hit`` minus the mean of the shares of the untrained model and LoRA.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -1,8 +1,8 @@
 """Compute nuclear-norm penalties by Newton-Schulz iterations, and the ranks of a GPT's weights.
 
-:func:`on_templates` penalises the templates of an Emb-MLP, whose sum is its logits.
+:func:`on_templates` penalises the templates of an Emb-MLP, whose sums are its logits.
 :func:`on_attention` penalises the query and key matrices of a GPT, as Low-Rank Decay
-does (arXiv:2606.04405), and :func:`on_matrices` all matrices of a GPT.
+does (arXiv:2606.04405), and :func:`on_matrices` penalises all matrices of a GPT.
 :func:`attention_ranks` measures the effect of a penalty. The recipe
 ``penalty_or_identities`` uses these functions. In shapes, ``R`` is the number of
 replicas, and matrices are ``m`` by ``n``.
@@ -57,7 +57,7 @@ def polar_factor(matrices: Tensor, iterations: int = ITERATIONS) -> Tensor:
 
 
 def nuclear_norms(matrices: Tensor) -> Tensor:
-    """Compute the nuclear norm of each matrix, so that its gradient is the polar factor.
+    """Compute the nuclear norm of each matrix, with the polar factor as its gradient.
 
     Args:
         matrices: One matrix per replica, a floating-point tensor ``[R, m, n]``.

@@ -85,9 +85,9 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Labels of the trials: ``world`` (path-star, grid), ``model`` (GPT, Mamba), and
-          ``condition`` (the one setting that is varied: of a GPT its positions,
-          ``tokens N(0, 1)``, ``untied`` or ``no residual stream``; of Mamba its block;
-          see :func:`~inweights.recipes.shared.position_conditions.gpt_of` and
+          ``condition`` (the one setting that is varied: the positions of a GPT,
+          ``tokens N(0, 1)``, ``untied`` or ``no residual stream``; or the block of
+          Mamba; see :func:`~inweights.recipes.shared.position_conditions.gpt_of` and
           ``mamba_of`` there).
         - Measures on the path-star: ``paths`` (:func:`inweights.probes.path_accuracy`)
           and ``share`` (:func:`inweights.probes.token_share.token_share`), both during
@@ -175,8 +175,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``recall, worst, recall_others, accuracy, ceiling, loss, floor``). All have
             the columns ``world, model, condition, seed``. The labels are ``world``
             (path-star, grid), ``model`` (GPT, Mamba), and ``condition`` (the one
-            setting that is varied: of a GPT its positions, ``tokens N(0, 1)``,
-            ``untied`` or ``no residual stream``; of Mamba its block; see
+            setting that is varied: the positions of a GPT, ``tokens N(0, 1)``,
+            ``untied`` or ``no residual stream``; or the block of Mamba; see
             :func:`~inweights.recipes.shared.position_conditions.gpt_of` and
             ``mamba_of`` there). Accuracies and recall are fractions from 0 to 1. A
             missing table raises a ``KeyError``.

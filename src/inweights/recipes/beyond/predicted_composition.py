@@ -37,19 +37,21 @@ class Settings(iw.Config):
         n: Number ``N`` of subjects of the two-hop worlds of permuted maps, at least 2.
         complexities: Complexities ``C`` (number of objects per subject, from 1 to
             ``n``) of these worlds. The first is used with identities of all, half and
-            none of the bridges, the others only with identities of half of the bridges.
+            none of the bridges; the others are used only with identities of half of the
+            bridges.
         drawn: Config of a world of random facts; each family of worlds changes some of
             these settings.
-        popularity: Concentrations of the popularity of answers and subjects, at least
-            one, each at least 0. A smaller value makes the popularity more uneven. The
-            first is also used with other relations, sizes and depths.
+        popularity: One or more concentrations of the popularity of answers and
+            subjects, each at least 0. A smaller value makes the popularity more uneven.
+            The first is also used with other relations, sizes and depths.
         others: Names of the families of other relations, sizes and depths: ``shared
             answers``, ``pairs``, ``several values``, ``three hops``, ``twice the
             size``; by default all.
         knowledge: Names of sets of real facts, such as ``@people``; none by default.
-        decays: Two weight decays of the soft program, for predicting Emb-MLP and GPT.
-            The models are trained without them, because a training run that stops short
-            of the optimum is closer to the soft program than to program (2).
+        decays: Two weight decays of the soft program, for predicting the Emb-MLP and
+            the GPT. The models themselves are trained without these decays. The soft
+            program has a decay because a training run that stops short of the optimum
+            is closer to it than to program (2).
         replicas: Number of replicas in the short training runs.
         tried: Factor, above 0, by which the numbers of updates of ``predict --by
             training`` are multiplied for the short training runs.

@@ -201,7 +201,7 @@ def _listed(world: Graph) -> pl.DataFrame:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the frames of the animations, and the tables that claims judge.
+    """Return the frames of the animations, and the tables on which claims are judged.
 
     Args:
         tables: The tables that result from :func:`plan`, by name, all with the columns
@@ -224,12 +224,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         correlation), ``film``, ``graphs``, ``curves``, and two tables with additional
         columns, ``stored`` and ``correlation``. ``stored`` has one row per graph,
         architecture and seed: the columns of ``recall``, ``edges`` (the share of stored
-        edges that claims judge) and ``trained`` (whether the architecture is trained by
-        gradient descent, which holds for all except Node2Vec). ``correlation`` has one
-        row per graph, architecture and seed: the columns of the measured table,
-        ``size`` (absolute value of Spearman's ρ) and ``beyond_chance`` (``null_low`` of
-        the null distribution minus ρ, which is positive if ρ is below the
-        distribution).
+        edges, on which claims are judged) and ``trained`` (whether the architecture is
+        trained by gradient descent, which holds for all except Node2Vec).
+        ``correlation`` has one row per graph, architecture and seed: the columns of the
+        measured table, ``size`` (absolute value of Spearman's ρ) and ``beyond_chance``
+        (``null_low`` of the null distribution minus ρ, which is positive if ρ is below
+        the distribution).
 
     Raises:
         KeyError: A required table is missing from ``tables``.

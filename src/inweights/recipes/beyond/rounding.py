@@ -161,8 +161,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``ends``: a row per run: the lowest Spearman's ρ (``best``), the ``last`` ρ,
           ``lost`` (``last`` minus ``best``), ``life`` (the last step with ρ at most
           :data:`ORDER`, -.1, divided by the number of steps; 0 if there is none) and
-          ``margin`` (mean over nodes of the margin of the smallest neighbour, at the
-          end). Columns: ``change, seed, width, last, best, life, margin, lost``.
+          ``margin`` (mean over nodes of the margin of the neighbour with the smallest
+          logit, at the end). Columns: ``change, seed, width, last, best, life, margin,
+          lost``.
         - ``order``: a row per run and step, except step 0, with ρ; ``panel`` is a
           string that names the width. Columns: all columns of the measured ``order``,
           plus ``panel``.

@@ -91,7 +91,7 @@ def plan(settings: Settings) -> Plan:
           and ``facts`` (number ``N`` of subjects: 10, 20).
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
-        The labels contain the undivided values, even if ``shrink`` divides them.
+        The labels contain the values before their division by ``shrink``.
 
     Raises:
         ConfigError: ``shrink`` is below 1, or too large for the model.

@@ -121,10 +121,10 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``head`` (tied, untied), ``width`` (64; 32, 128),
+        - Labels of the trials: ``head`` (tied, untied), ``width`` (32, 64, 128),
           ``decayed`` (``norms and biases spared``, ``everything decays``), and ``when``
-          (phases with weight decay: ``never``, ``during`` the first, ``after`` it,
-          ``throughout``).
+          (phases with weight decay: ``never``; ``during``, the first; ``after``, the
+          second; ``throughout``, both).
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
@@ -164,10 +164,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`) with the
             columns ``head, width, decayed, when, seed, part, role, distribution,
             statements, accuracy, accuracy_among, chance, loss, right_answers``. The
-            labels are ``head`` (tied, untied), ``width`` (64; 32, 128), ``decayed``
+            labels are ``head`` (tied, untied), ``width`` (32, 64, 128), ``decayed``
             (``norms and biases spared``, ``everything decays``), and ``when`` (phases
-            with weight decay: ``never``, ``during`` the first, ``after`` it,
-            ``throughout``). Accuracies and recall are fractions from 0 to 1.
+            with weight decay: ``never``; ``during``, the first; ``after``, the second;
+            ``throughout``, both). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``runs``: a row per run, with the accuracy on the compositions, and

@@ -59,7 +59,7 @@ class Settings(iw.Config):
         axes: Names of axes, keys of ``AXES`` (such as ``depth`` or ``width``); by
             default all.
         complexity: ``C``, the number of objects per subject (from 1 to ``n``), of the
-            harder world with identities. The others have ``C = 1``.
+            harder world with identities. The other worlds have ``C = 1``.
         n: Number ``N`` of subjects and of objects, at least 2.
         every: Number of steps between measurements, at least 1.
         base: Settings of the base run, which every axis changes in one respect.
