@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.test_cli import call
+from tests.console.calls import call
 
 from inweights.cli.commands.graphs import Paths, _path_star, _settings
 from inweights.config import apply_overrides

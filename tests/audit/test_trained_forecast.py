@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import binomtest
-from tests.test_cli import call
+from tests.console.calls import call
 
 from inweights.audit.prediction import by_training as trained_forecast
 from inweights.audit.prediction.by_training import predict_by_training, trained_queries

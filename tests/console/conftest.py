@@ -17,3 +17,10 @@ def demos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main([*words, "--set", "n=5", "--set", "models=emb-mlp,gpt"]) == 0
     assert main(words) == 0
     return root
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a temporary folder the folder of all runs, and return it."""
+    monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path))
+    return tmp_path

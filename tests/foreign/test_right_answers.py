@@ -15,7 +15,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from tests.test_cli import call
+from tests.console.calls import call
 
 import inweights as iw
 from inweights import probes

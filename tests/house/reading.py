@@ -12,7 +12,6 @@ import io
 import tokenize
 from collections.abc import Iterator
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -180,9 +179,13 @@ def places_of_skipped_formatting() -> list[str]:
     literal that contains only numbers (and texts as keys) is a table of numbers, which
     may be laid out by hand.
     """
-    elsewhere = [modules(SOURCE.parents[1] / name) for name in ELSEWHERE]
+    elsewhere = [
+        module._replace(name=f"{folder}/{module.name}")
+        for folder in ELSEWHERE
+        for module in modules(SOURCE.parents[1] / folder)
+    ]
     found = []
-    for module in chain(modules(), *elsewhere):
+    for module in [*modules(), *elsewhere]:
         tables = set()
         for node in ast.walk(module.tree):
             if not isinstance(node, ast.Assign | ast.AnnAssign):

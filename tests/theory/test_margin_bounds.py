@@ -277,6 +277,9 @@ def test_a_forecast_gets_intervals() -> None:
         forecast.with_intervals(queries=[1, 9])
     with pytest.raises(ConfigError, match="no query -1"):
         forecast.with_intervals(queries=[-1])
+    nothing = replace(forecast, queries=forecast.queries.clear())
+    with pytest.raises(ConfigError, match="no query 0; there are none"):
+        nothing.with_intervals(queries=[0])
 
 
 def test_of_what_nobody_told_the_interval_is_that_of_the_output_that_leads(

@@ -262,9 +262,10 @@ class Prediction:
         known = self.queries["query"].to_list()
         wanted = known if queries is None else list(queries)
         if unknown := sorted(set(wanted) - set(known)):
-            raise ConfigError(
-                f"there is no query {unknown[0]}; indices are from {min(known)} to {max(known)}"
+            indices = (
+                f"indices are from 0 to {max(known)}" if known else "there are none"
             )
+            raise ConfigError(f"there is no query {unknown[0]}; {indices}")
         late = None if seconds is None else time.perf_counter() + seconds
         tables: list[pl.DataFrame] = []
         for part, solution in enumerate(self.parts):
