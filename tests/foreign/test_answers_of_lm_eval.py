@@ -128,7 +128,7 @@ def test_a_metric_that_is_a_number_and_two_filters(tmp_path: Path) -> None:
     write_samples(tmp_path / "a", "task", [0, 1, 1], f1=0.5, metrics=["acc", "f1"])
     assert read_answers(tmp_path / "a", metric="f1")["hit"].to_list() == [0.5] * 3
     with pytest.raises(
-        DataError, match="a question has no metric 'bleu', only acc, f1"
+        DataError, match="a question has no metric 'bleu'; it has acc, f1"
     ):
         read_answers(tmp_path / "a", metric="bleu")
     write_samples(tmp_path / "t", "task", [0, 1], bleu=[3, 1], metrics=["acc", "bleu"])

@@ -43,7 +43,7 @@ def test_what_cannot_be_altered_is_refused() -> None:
         Altered(of=TwoHop()).build()
     with pytest.raises(ConfigError, match="of must be the config of a world"):
         Altered(of=3, shuffled=True)
-    with pytest.raises(ConfigError, match="of needs a kind"):
+    with pytest.raises(ConfigError, match="'of' needs a kind"):
         Altered(of={"n": 3}, shuffled=True)
     with pytest.raises(
         DataError, match=r"unknown role 'identities'; did you mean 'identity'"

@@ -183,7 +183,7 @@ def test_what_a_users_graph_may_be() -> None:
     assert world.vocabulary.id("alone") not in world.inputs
     assert config.build(seed=1).facts.equals(world.facts)  # its labels are its own
 
-    with pytest.raises(DataError, match=r"two nodes .* '1' as strings"):
+    with pytest.raises(DataError, match=r"two nodes .* '1' when converted"):
         from_networkx(nx.Graph([(1, "1")]))
     with pytest.raises(DataError, match="no edge"):
         from_networkx(nx.empty_graph(3))

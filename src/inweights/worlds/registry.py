@@ -135,7 +135,8 @@ class Altered(Config, tag_field="kind", tag="altered"):
             values = dict(self.of)
             if "kind" not in values:
                 raise ConfigError(
-                    'altered: of needs a kind, such as of = { kind = "two-hop" }'
+                    "altered: the setting 'of' needs a kind, for example "
+                    'of = { kind = "two-hop" }'
                 )
             found = decode(world_kind(str(values["kind"])), values)
             msgspec.structs.force_setattr(self, "of", found)

@@ -108,8 +108,8 @@ class FactLayout(Layout):
             name: Name of a file, folder or built-in set of facts (``@people``).
 
         Returns:
-            ``yes`` or ``no`` if ``--header`` or the user's answer decides; empty if the
-            rows decide.
+            ``yes`` or ``no`` if it was set by ``--header`` or by the user's answer; an
+            empty string if the header is detected from the rows.
 
         Raises:
             DataError: The facts cannot be read.
@@ -187,7 +187,8 @@ class Source(FactLayout):
         The name of a world is not checked.
 
         Args:
-            name: Name of facts, a kind of world, or a folder with a world.
+            name: Name of a set of facts, of a kind of world, or of a folder that
+                contains a world.
 
         Returns:
             A config whose ``path`` is the name.

@@ -190,14 +190,13 @@ def _metric_of(sample: dict[str, Any], wanted: str, file: Path) -> str:
     available = sample.get("metrics") or [name for name in _METRICS if name in sample]
     names = [wanted] if wanted else [name for name in _METRICS if name in available]
     if not names or names[0] not in sample:
-        expected = (
-            f"no metric '{wanted}'"
-            if wanted
-            else f"none of the metrics {', '.join(_METRICS)}"
-        )
+        missing = f"'{wanted}'" if wanted else " or ".join(_METRICS)
+        if not available:
+            raise DataError(
+                f"{file}: a question has no metric {missing}, so lm-eval did not write the file"
+            )
         raise DataError(
-            f"{file}: a question has {expected}, only "
-            f"{', '.join(available) or 'other data, so lm-eval did not write the file'}"
+            f"{file}: a question has no metric {missing}; it has {', '.join(available)}"
         )
     value = sample[names[0]]
     if not isinstance(value, int | float):

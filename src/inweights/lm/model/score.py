@@ -146,14 +146,15 @@ def generate_stored(
         lm: The model.
         prompts: The prompts.
         ending: Conditions at which a text ends.
-        begun: Part of a file that stores the texts for the next call; with ``None``,
-            they are not stored.
-        generator: CPU generator of the tokens; ``None`` takes the most likely ones.
+        begun: Partial file in which the texts are stored, so that the next call can
+            continue; if ``None``, they are not stored.
+        generator: CPU generator with which tokens are sampled; if ``None``, the most
+            likely token is chosen.
         progress: Called with the number of prompts done and their total number;
             ``None`` disables it.
 
     Returns:
-        One text per prompt, without the prompt, the stop and surrounding spaces.
+        One text per prompt, without the prompt, the stop string and surrounding spaces.
 
     Raises:
         DataError: A prompt has no tokens, or the texts cannot be stored.

@@ -108,7 +108,7 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         check_std("gpt.position_std", self.position_std)
         if self.position_std is not None and self.positions != "learned":
             raise ConfigError(
-                f"gpt.position_std has no effect on positions = '{self.positions}'; leave it out"
+                f"gpt.position_std has no effect if positions = '{self.positions}'; leave it out"
             )
         check_size("gpt.dropout", self.dropout, least=0, below=1)
 

@@ -230,8 +230,9 @@ def _tried(
             hook.remove()
     if drew:
         raise ConfigError(
-            f"'{label}' draws random numbers during training other than by the dropout and "
-            "attention of torch.nn.functional, so its runs cannot be repeated; use nn.Dropout"
+            f"'{label}' draws random numbers during training that do not come from the dropout or "
+            "attention functions of torch.nn.functional, so its runs cannot be repeated; use "
+            "nn.Dropout"
         )
     return output
 

@@ -63,9 +63,9 @@ def geometric_margin(
     Args:
         model: A :class:`~inweights.models.TinyNN` with ``R`` replicas.
         worlds: One world of a graph, or one for each replica.
-        itself: Whether a node without a self-edge counts as one of the other nodes, as
-            it does in the softmax. A node with a self-edge counts neither as one of
-            them nor as its own neighbour.
+        itself: Whether a node without a self-edge is included among the other nodes, as
+            in the softmax. A node with a self-edge is never included, neither among
+            the other nodes nor as its own neighbour.
         draws: Number of random embeddings in the null distribution, at least 1.
         seed: Root seed of the null distribution and, in graphs with more than 2,000
             nodes, of the choice of nodes.

@@ -55,8 +55,8 @@ class Embedding:
 
     Raises:
         DataError: The matrix does not have two or three axes or is empty, the number of
-            names differs from the number of rows, or a number is not finite or larger
-            than 1e15.
+            names differs from the number of rows, or a number is NaN or has an absolute
+            value above 1e15.
 
     Example:
         >>> from inweights.probes import hop_correlation

@@ -54,7 +54,7 @@ def read_embedding(
     Raises:
         DataError: The file is missing, damaged, a pickle or too large for memory; rows
             have no names, or the number of names differs from the number of rows; a
-            number is not finite or larger than 1e15; the array has one axis or more
+            number is NaN or exceeds 1e15 in size; the array has one axis or more
             than three, or is empty; ``names`` is given for a text file; none of the
             names in ``only`` occurs in the file; or the file contains several matrices
             and ``tensor`` is not given.

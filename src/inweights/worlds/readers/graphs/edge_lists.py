@@ -238,7 +238,8 @@ def from_graph(graph: Any) -> EdgeList:
     for label in labels.values():
         if label in seen:
             raise DataError(
-                f"two nodes of the graph have the same name '{label}' as strings; relabel them"
+                f"two nodes of the graph have the same name '{label}' when converted to strings; "
+                "relabel them"
             )
         seen.add(label)
     links = [(labels[u], labels[v]) for u, v in graph.edges()]
