@@ -202,7 +202,7 @@ def _metric_of(sample: dict[str, Any], wanted: str, file: Path) -> str:
     if not isinstance(value, int | float):
         raise DataError(
             f"{file}: the metric '{names[0]}' of a question must be a number, got "
-            f"{value!r}; choose another metric, such as acc"
+            f"{value!r}; read_answers(..., metric=NAME) reads another one"
         )
     return names[0]
 
