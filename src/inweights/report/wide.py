@@ -24,8 +24,8 @@ def pivot(
     ``identity`` have different columns.
 
     Args:
-        table: Frame of polars or pandas, such as the result of a sweep or a probe, or a
-            dictionary of columns. If it has a column ``replica`` and no column
+        table: polars or pandas DataFrame, such as the result of a sweep or a probe, or
+            a dictionary of columns. If it has a column ``replica`` and no column
             ``seed``, the values of ``replica`` are used as seeds.
         values: Name of the column with the numbers. Rows in which it is null are left
             out.

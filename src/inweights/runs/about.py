@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class About(msgspec.Struct):
-    """Overrides, plugins and duration of a run, as its folder records them.
+    """Overrides, plugins and duration of a run, as recorded in its folder.
 
     Attributes:
         overrides: Settings that the user overrode, each in the form ``name=value``.

@@ -29,8 +29,8 @@ def environment(commits: Mapping[str, Any] | None = None) -> dict[str, Any]:
     for this purpose.
 
     Args:
-        commits: Commits to record, in the form that :func:`repositories` returns. With
-            ``None``, the default, that function is called. With an empty mapping, no
+        commits: Commits to record, in the form that :func:`repositories` returns. If
+            ``None`` (the default), that function is called. If the mapping is empty, no
             commits are recorded.
 
     Returns:

@@ -34,7 +34,7 @@ def hash_of(path: Path) -> str:
     """Return the SHA-256 hash of a file, as 64 hexadecimal digits.
 
     Args:
-        path: A regular file.
+        path: Path of a regular file.
 
     Raises:
         OSError: The file cannot be read, or is a link, pipe or device.

@@ -48,12 +48,12 @@ BLACK = "#2b2f38"
 
 @dataclass(frozen=True)
 class Mark:
-    """Appearance of one series: colour, marker and dash.
+    """Colour, marker and line style of one series.
 
     Attributes:
         color: Colour as a hexadecimal code.
-        marker: Marker of matplotlib.
-        dash: Line style of matplotlib.
+        marker: matplotlib marker.
+        dash: matplotlib line style.
     """
 
     color: str
@@ -117,7 +117,8 @@ def context(salt: str = "inweights") -> Iterator[None]:
     """Return a context manager that applies the library's style to figures.
 
     Args:
-        salt: Text from which the identifiers of SVG files are computed.
+        salt: Salt from which matplotlib computes the ids in SVG files
+            (``svg.hashsalt``).
     """
     settings: dict[Any, Any] = {**_PLAIN, **_RC, "svg.hashsalt": salt}
     with mpl.rc_context(settings), plain_text():
@@ -126,10 +127,11 @@ def context(salt: str = "inweights") -> Iterator[None]:
 
 @contextmanager
 def plain_text() -> Iterator[None]:
-    """Return a context manager within which matplotlib draws text literally, without formulas.
+    """Return a context manager within which matplotlib does not interpret text as formulas.
 
-    It is used for names from data. Warnings about characters that the font lacks, and
-    about panels that are too small for a layout, are suppressed.
+    Names from data can then contain characters such as ``$``. Warnings about characters
+    that the font lacks, and about panels that are too small for a layout, are
+    suppressed.
     """
     with mpl.rc_context({"text.parse_math": False}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
@@ -159,7 +161,7 @@ def on_a_phone() -> Iterator[None]:
 
 
 def grid_shape(count: int, most: int) -> tuple[int, int]:
-    """Return the numbers of rows and columns of a grid of panels, with rows of similar length.
+    """Return the number of rows and columns of a grid of panels, with rows of similar length.
 
     Args:
         count: Number of panels, at least 1.
@@ -193,18 +195,19 @@ def blank(width: float, height: float) -> Figure:
 
 
 def marks(names: Sequence[str]) -> dict[str, Mark]:
-    """Choose the appearance of each series.
+    """Choose the colour, marker and line style of each series.
 
     Names in :data:`NAMED`, such as ``gpt``, have the same appearance in every figure.
-    The other names get the unused colours of :data:`CYCLE`, in order. If there are more
-    names than colours, colours are repeated with different markers and dashes.
+    The other names are assigned the unused colours of :data:`CYCLE`, in order. If there
+    are more names than colours, colours are repeated with different markers and line
+    styles.
 
     Args:
         names: Names of the series, in order.
 
     Returns:
-        A dictionary that maps each name to its :class:`Mark` (colour, marker and dash),
-        in the given order.
+        A dictionary that maps each name to its :class:`Mark` (colour, marker and line
+        style), in the given order.
 
     Example:
         >>> looks = marks(["gpt", "my-model"])
@@ -237,13 +240,14 @@ def shade(place: int) -> float:
     """Return the opacity of the grey band of a control, between 0 and 1.
 
     Args:
-        place: Index of the control, from 0. Opacities repeat after four controls.
+        place: Index of the control, starting at 0. Opacities repeat after four
+            controls.
     """
     return 0.22 + 0.16 * (place % 4)
 
 
 def tint(color: str, depth: float) -> tuple[float, float, float]:
-    """Return a lighter or darker shade of a colour, as red, green and blue from 0 to 1.
+    """Return a lighter or darker shade of a colour, as an RGB triple of numbers from 0 to 1.
 
     Args:
         color: Any matplotlib colour, such as ``#0072b2``.
@@ -265,7 +269,8 @@ def panel_title(axes: Axes, text: str) -> None:
 
     Args:
         axes: Axes of the panel.
-        text: The title, with line breaks if needed; nothing is written if it is empty.
+        text: The title, which may contain line breaks. If it is empty, nothing is
+            written.
     """
     if text:
         axes.set_title(

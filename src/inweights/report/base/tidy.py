@@ -23,10 +23,10 @@ FEWEST = 5
 
 @dataclass(frozen=True)
 class Spread:
-    """Means, intervals and single values of a number along an axis.
+    """Means, confidence intervals and individual values of a quantity along an axis.
 
-    ``P`` is the number of positions, and ``V`` the number of single values. Means and
-    intervals are NaN at positions without values.
+    ``P`` is the number of positions, and ``V`` the number of individual values. Means
+    and intervals are NaN at positions without values.
 
     Attributes:
         at: Positions on the axis, ``[P]``.
@@ -34,8 +34,8 @@ class Spread:
         low: Lower end of the 95% confidence interval of the mean, ``[P]``; the mean
             itself if there are fewer than five seeds.
         high: Upper end of this interval, ``[P]``.
-        dots_at: Position of each single value, ``[V]``.
-        dots: The single values, one per seed and position, ``[V]``.
+        dots_at: Position of each individual value, ``[V]``.
+        dots: The individual values, one per seed and position, ``[V]``.
     """
 
     at: np.ndarray
@@ -67,12 +67,12 @@ def require(
     *,
     numbers: Sequence[str] = (),
 ) -> None:
-    """Raise an error unless a table has rows and the columns that a drawing uses.
+    """Raise an error unless a table has rows and the columns that a plot uses.
 
     Args:
-        drawing: Name of the drawing, for error messages.
+        drawing: Name of the drawing function, for error messages.
         table: The table.
-        columns: Dictionary that maps each option of the drawing to the name of a
+        columns: Dictionary that maps each option of the function to the name of a
             column, or to ``None`` if the option is not given.
         numbers: Names of options whose columns must contain numbers; by default none.
 
@@ -129,18 +129,18 @@ def refuse_mixed(
     *apart: str | None,
     along: str | None = None,
 ) -> None:
-    """Raise an error if a drawing that does not use ``measure`` would average several measures.
+    """Raise an error if a plot that does not use ``measure`` would average several measures.
 
     Args:
-        drawing: Name of the drawing, for error messages.
+        drawing: Name of the drawing function, for error messages.
         table: Rows that are drawn.
-        y: Name of the column with the drawn numbers.
+        y: Name of the column with the plotted numbers.
         *apart: Names of the columns that distinguish lines and panels; ``None`` is
             ignored.
         along: Name of the column of the other axis; ``None`` if there is none.
 
     Raises:
-        DataError: The values of ``y`` in a line belong to several measures.
+        DataError: The values of a line belong to several measures.
     """
     if (
         MEASURE not in table.columns
@@ -170,7 +170,7 @@ def in_order(values: Sequence[Any], order: Sequence[str] | None) -> list[Any]:
 
     Args:
         values: The values, of any type.
-        order: Values as text in the desired order; ``None`` for no change.
+        order: Values to place first, as text, in this order; ``None`` for no change.
 
     Example:
         >>> in_order(["gpt", "mlp", "rnn"], ["mlp", "gpt"])
@@ -189,8 +189,8 @@ def distinct(
     Args:
         table: The table.
         column: Name of the column. Null is treated as a value (``None``).
-        order: Values as text in the desired order, followed by the remaining values;
-            ``None`` for the order of appearance.
+        order: Values to place first, as text; the remaining values follow. ``None`` for
+            the order of appearance.
     """
     return in_order(table[column].unique(maintain_order=True).to_list(), order)
 
@@ -202,13 +202,13 @@ def panels(
 
     Args:
         table: The table.
-        column: Name of the column; ``None`` for a single part with all rows.
-        order: Values as text in the desired order, followed by the remaining values;
-            ``None`` for the order of appearance.
+        column: Name of the column; if it is ``None``, the table is not split.
+        order: Values to place first, as text; the remaining values follow. ``None`` for
+            the order of appearance.
 
     Returns:
-        Pairs of a value and the table of its rows. With ``column=None``, a single pair
-        of ``None`` and the table.
+        Pairs of a value and the table of its rows. If ``column`` is ``None``, the only
+        pair is ``(None, table)``.
     """
     if column is None:
         return [(None, table)]
@@ -226,8 +226,8 @@ def controls_apart(
     Args:
         table: A table. Its column ``control``, if any, is ``none`` or null for
             conditions, and otherwise the name of a control.
-        *used: Names of columns that a drawing uses, or ``None``. If ``control`` is one
-            of them, nothing is separated.
+        *used: Names of columns that a plot uses, or ``None``. If ``control`` is one of
+            them, nothing is separated.
 
     Returns:
         The rows of the conditions, and a dictionary that maps each control to its rows.
@@ -243,11 +243,11 @@ def controls_apart(
 def spread(
     rows: pl.DataFrame, axis: str, value: str, bounds: Sequence[float] | None = None
 ) -> Spread:
-    """Compute means over seeds with 95% intervals, and single values, along an axis.
+    """Compute means over seeds with 95% intervals, and individual values, along an axis.
 
     Several rows of the same seed at the same position are averaged first. Missing and
-    non-finite values are ignored. A position without values has the mean NaN, so that
-    the line is interrupted there. With fewer than five seeds, both ends of the interval
+    non-finite values are ignored. At a position without values, the mean is NaN, so
+    that the line is interrupted. With fewer than five seeds, both ends of the interval
     are the mean.
 
     Args:
@@ -258,7 +258,7 @@ def spread(
             ``None`` for no bounds.
 
     Returns:
-        Means, intervals and single values, in ascending order of positions.
+        Means, intervals and individual values, in ascending order of positions.
     """
     numbers = pl.col(value).cast(pl.Float64)
     finite = pl.when(numbers.is_finite()).then(numbers)

@@ -59,7 +59,7 @@ _GRAPHS = (
 
 
 def check(films: pl.DataFrame, graphs: pl.DataFrame) -> None:
-    """Check that the tables of an atlas have all columns and that every animation has its graph.
+    """Check that the tables of an atlas are complete and contain the graph of every animation.
 
     Args:
         films: Frames of the animations: one row per ``graph``, ``architecture`` and
@@ -70,7 +70,7 @@ def check(films: pl.DataFrame, graphs: pl.DataFrame) -> None:
 
     Raises:
         DataError: A table has no rows or lacks a column, or the graph of an animation
-            is missing. The numbers of nodes are not compared.
+            is missing. It is not checked that both have the same number of nodes.
     """
     tidy.require("atlas", films, {name: name for name in _FILMS})
     tidy.require("atlas", graphs, {name: name for name in _GRAPHS})
@@ -102,10 +102,10 @@ def atlas(
             describes.
         graphs: One row per ``graph``, with further columns that
             :func:`~inweights.theory.geometric_memory.layout.scene` describes.
-        order: Architectures in the desired order, followed by the remaining ones; by
-            default in the order of the table.
-        columns: Maximum number of architectures, by default 5. The first architectures
-            in this order are shown.
+        order: Architectures to show first, in this order; the remaining ones follow. By
+            default, the order of the table is used.
+        columns: Maximum number of architectures to show, by default 5. If there are
+            more, only the first ones in this order are shown.
 
     Returns:
         The matplotlib figure.

@@ -30,44 +30,44 @@ _KEYS = ("step", "replica")
 
 
 class UndeclaredError(DataError):
-    """Raised for a table with several numeric columns if no probe declares which one is drawn."""
+    """Raised if a table has several numeric columns and no probe declares which one to plot."""
 
 
 @drawing("auto")
 @dataclass(frozen=True, eq=False)
 class Auto:
-    """Draw the table of a sweep, mapping the varied settings to the x-axis, lines and panels.
+    """Plot the table of a sweep, mapping the varied settings to the x-axis, lines and panels.
 
-    The columns before ``seed`` are the varied settings. The axis is ``step`` if there
+    The columns before ``seed`` are the varied settings. The x-axis is ``step`` if there
     is such a column, otherwise the first numeric setting. If no setting is numeric, the
-    values of a setting are shown side by side. The drawn column is the one that the
+    values of a setting are shown side by side. The plotted column is the one that the
     probe declares (:func:`inweights.experiments.shows`), otherwise the only
     floating-point column or, if there is none, the only integer column. Of the other
     columns that distinguish rows, the first column distinguishes lines, and the second
     distinguishes panels. Numbers are averaged over all further columns. Options that
-    are given replace these choices.
+    are given override these choices.
 
     Attributes:
         table: Rows of a sweep, with a column ``seed``.
-        x: Name of the column of the axis; by default chosen as described above.
-        y: Name of the column of the drawn numbers; by default chosen as described
+        x: Name of the column of the x-axis; by default chosen as described above.
+        y: Name of the column with the plotted numbers; by default chosen as described
             above.
         series: Name of the column that distinguishes lines; by default chosen as
             described above.
         facet: Name of the column that distinguishes panels; by default chosen as
             described above. An empty string means a single panel.
-        where: Values of columns, by name, that select the drawn rows, such as
-            ``{"role": "edge"}``; by default all rows are drawn.
-        labels: Labels of values of ``series`` or ``facet``, by the value as text; by
-            default the value, with the name of its column if it is not clear without it.
+        where: Column values that select the plotted rows, such as ``{"role": "edge"}``;
+            by default all rows are plotted.
+        labels: Labels of values of ``series`` or ``facet``, keyed by the value as text;
+            by default the value, with the name of its column if needed for clarity.
         x_label: Label of the horizontal axis; by default the one that the probe
             declares, or the name of the column.
         y_label: Label of the vertical axis; by default the one that the probe declares,
             or the name of the column.
         y_limits: Smallest and largest value shown. By default the limits that the probe
-            declares. If it declares none, 0 and 1 for Booleans, and for numbers from 0
-            to 1 in a column whose name contains a word such as ``accuracy``, ``share``
-            or ``recall``; otherwise the limits of the table.
+            declares. If it declares none, they are 0 and 1 for Booleans, and for
+            numbers from 0 to 1 in a column with a word such as ``accuracy`` or
+            ``recall`` in its name; otherwise the range of the data.
         x_log: Whether the horizontal axis is logarithmic. By default it is logarithmic
             if it is not ``step`` and has at least three values, all above 0, that span
             at least a factor of 30.
@@ -89,17 +89,17 @@ class Auto:
     x_log: bool | None = None
 
     def draw(self) -> Figure:
-        """Draw the table of the sweep, and return the matplotlib figure.
+        """Plot the table of the sweep, and return the matplotlib figure.
 
         The options :attr:`x`, :attr:`y`, :attr:`series` and :attr:`facet` name the
-        columns of the axis, of the drawn numbers, of the lines and of the panels.
-        Options that are not given are chosen among the varied settings and numeric
-        columns, as :class:`Auto` describes.
+        columns for the x-axis, the y-axis, the lines and the panels. Options that are
+        not given are chosen from the varied settings and numeric columns, as described
+        for :class:`Auto`.
 
         Raises:
             DataError: A column is missing or contains no numbers, no rows are left, the
                 rows belong to several measures, or there are several numeric columns
-                and no probe declares which one is drawn (:class:`UndeclaredError`).
+                and no probe declares which one to plot (:class:`UndeclaredError`).
         """
         table = self._rows()
         shown = shown_in(table.columns[table.columns.index(frames.SEED) + 1 :])

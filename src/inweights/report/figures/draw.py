@@ -36,25 +36,25 @@ __all__ = ["DRAWINGS", "draw", "draw_for_phone", "drawing", "plot"]
 
 
 def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
-    """Draw a figure of a run, given its description and all tables.
+    """Draw a figure of a run, given its description and the tables of the run.
 
     Args:
         figure: Description of the figure. Its ``kind`` is the name of a registered
-            drawing, ``sources`` are the names of the drawn tables, and ``options`` are
-            the options of the drawing.
+            drawing function, ``sources`` are the names of the tables to draw, and
+            ``options`` are the options of the function.
         tables: All tables of the run, by name.
 
     Returns:
-        The matplotlib figure. If the drawing ``auto`` cannot determine which of several
-        columns to draw, the figure contains only a sentence that says so.
+        The matplotlib figure. If the kind is ``auto`` and it is unclear which of
+        several columns to draw, the figure contains only a sentence that says so.
 
     Raises:
-        ConfigError: No drawing is registered under the figure's kind, a required option
-            is missing, an option is unknown to the drawing, or the number of tables is
+        ConfigError: No drawing function is registered under the figure's kind, a
+            required option is missing, an option is unknown, or the number of tables is
             wrong.
         DataError: A table or a column is missing, a column contains no numbers, or a
             table has no rows.
-        Exception: Any error of a user's own drawing, which propagates.
+        Exception: Any error raised by a user's own drawing function.
 
     Example:
         >>> from types import SimpleNamespace
@@ -90,8 +90,9 @@ def draw_for_phone(
 ) -> Picture | None:
     """Draw a figure for a narrow window, with stacked panels and text of the usual size.
 
-    The drawings of the library choose a layout for narrow windows. A figure of a user's
-    own drawing is narrowed if its panels are in a single column.
+    The library's own drawing functions have a layout for narrow windows. A figure that
+    a user's own function returned is made narrower if its panels are in a single
+    column.
 
     Args:
         figure: Description of the figure.
@@ -102,12 +103,12 @@ def draw_for_phone(
         narrowed.
 
     Raises:
-        ConfigError: No drawing is registered under the figure's kind, a required option
-            is missing, an option is unknown to the drawing, or the number of tables is
+        ConfigError: No drawing function is registered under the figure's kind, a
+            required option is missing, an option is unknown, or the number of tables is
             wrong.
         DataError: A table or a column is missing, a column contains no numbers, or a
             table has no rows.
-        Exception: Any error of a user's own drawing, which propagates.
+        Exception: Any error raised by a user's own drawing function.
     """
     with style.on_a_phone():
         picture = draw(figure, tables)
@@ -129,21 +130,22 @@ def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> P
 
     Args:
         kind: Name of a kind of plot, such as ``lines`` or ``heatmaps``; or the first
-            table, which is plotted by ``auto``, with axes chosen from the columns.
+            table. If it is a table, the kind is ``auto``, which chooses the axes from
+            the columns.
         *tables: Tables to plot, such as the result of a sweep or a probe: polars or
-            pandas data frames, or dictionaries of columns. A column ``seed`` or
+            pandas DataFrames, or dictionaries of columns. A column ``seed`` or
             ``replica`` distinguishes replicates.
-        axes: Axes of the caller's own figure into which ``lines`` are drawn. Their
-            frame and limits are not changed. By default a new figure is created.
-        **options: Options of the drawing, such as ``x`` and ``y`` of ``lines``.
+        axes: Existing matplotlib axes in which to draw, only for the kind ``lines``.
+            Their frame and limits are not changed. By default, a new figure is created.
+        **options: Options of this kind of plot, such as ``x`` and ``y`` of ``lines``.
 
     Returns:
         The matplotlib figure; with ``axes``, the figure to which they belong.
 
     Raises:
-        ConfigError: No drawing has this name, a required option is missing, an option
-            is unknown to the drawing, the number of tables is wrong, or ``axes`` is
-            given for a drawing other than ``lines``.
+        ConfigError: No kind of plot has this name, a required option is missing, an
+            option is unknown, the number of tables is wrong, or ``axes`` is given for a
+            kind other than ``lines``.
         DataError: A column is missing or contains no numbers, a table has no rows or an
             argument is not a table, or ``auto`` cannot determine which column to draw.
 

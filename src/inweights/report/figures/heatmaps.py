@@ -26,7 +26,7 @@ _GAP = 0.16  # inches between panels
 @drawing("heatmaps")
 @dataclass(frozen=True, eq=False)
 class Heatmaps:
-    """Draw one matrix for each value of ``panel``, on one colour scale that is white at zero.
+    """Draw one matrix for each value of ``panel``, with one colour scale that is white at zero.
 
     Attributes:
         table: Table with one row per cell and seed. The values of several rows for the
@@ -42,12 +42,12 @@ class Heatmaps:
             consecutive rows are separated and have labels. ``None`` for no groups.
         column_group: Name of the column with the group of the matrix column; ``None``
             for no groups.
-        order: Values of ``panel`` in the desired order, followed by the remaining
-            values; ``None`` for the order of the table.
+        order: Values of ``panel`` to show first, in this order; the remaining values
+            follow. ``None`` for the order of the table.
         value_label: Label of the colour bar; by default the name of the column
             ``value``.
-        limit: Largest absolute value on the colour scale; by default the largest in the
-            drawn matrices.
+        limit: Largest absolute value on the colour scale; by default the largest
+            absolute value in the drawn matrices.
         columns: Maximum number of panels side by side, by default 4. Fewer are used if
             cells would be too small.
 
@@ -82,7 +82,7 @@ class Heatmaps:
         :attr:`column`, and its numbers in :attr:`value`.
 
         There is one matrix for each value of the column ``panel``, or a single matrix
-        without this option. The columns were checked when the object was created.
+        if this option is not set. The columns were checked when the object was created.
         """
         parts = tidy.panels(self.table, self.panel, self.order)
         titles = ["" if self.panel is None else tidy.plain(name) for name, _ in parts]

@@ -26,27 +26,27 @@ _REACH = 0.012  # of the whole axis, at most
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One panel of the drawing ``lines``.
+    """One panel of a plot of the kind ``lines``.
 
     Attributes:
         table: Table with a column ``seed`` and the columns that are named below.
-        x: Name of the column with the positions on the axis, which are numbers.
-        y: Name of the column with the numbers that are drawn; those that are not finite
-            are left out.
+        x: Name of the numeric column with the positions on the x-axis.
+        y: Name of the column with the numbers to plot; non-finite numbers are left out.
         series: Name of the column that distinguishes lines; ``None`` for a single line.
         reference: Name of the column and label of a reference line, such as
             ``{"column": "chance", "label": "1/C"}``, which is drawn dashed and grey;
             ``None`` for no line.
-        labels: Labels of values of ``series``, by the value as text. A value without a
-            label is shown unchanged.
+        labels: Labels of values of ``series``, keyed by the value as text. A value
+            without a label is shown unchanged.
         x_label: Label of the axis of ``x``; ``None`` for the name of the column.
         y_label: Label of the axis of ``y``; ``None`` for the name of the column.
         x_log: Whether the axis of ``x`` is logarithmic; by default it is linear.
-        order: Values of ``series`` in the desired order, followed by the remaining
-            values; ``None`` for the order of the table.
-        x_limits: Smallest and largest position shown; ``None`` for those of the table.
+        order: Values of ``series`` to show first, in this order; the remaining values
+            follow. ``None`` for the order of the table.
+        x_limits: Smallest and largest position shown; ``None`` for the range of the
+            data.
         y_limits: Smallest and largest value shown, to which intervals are clipped;
-            ``None`` for those of the table.
+            ``None`` for the range of the data.
 
     Raises:
         DataError: A column is missing, ``x``, ``y`` or the reference contains no
@@ -84,7 +84,7 @@ class Panel:
 
     @cached_property
     def names(self) -> dict[str, Any]:
-        """Values of the column :attr:`series`, by their text, in the order of the lines.
+        """Values of the column :attr:`series`, keyed by their text, in the order of the lines.
 
         If :attr:`series` is ``None``, the dictionary maps the name of the column
         :attr:`y` to ``None``.
@@ -100,14 +100,15 @@ class Panel:
     def apart(self) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
         """Table of the conditions, and a dictionary that maps each control to its table.
 
-        The column ``control`` of a row is the name of its control, or ``none`` or null
-        for a condition. If there is no such column, or it is ``x`` or ``series``, all
-        rows are rows of conditions (:func:`.tidy.controls_apart`).
+        The column ``control`` of a row contains the name of its control, or ``none`` or
+        null if the row belongs to a condition. If there is no such column, or if it is
+        used as ``x`` or ``series``, all rows belong to conditions
+        (:func:`.tidy.controls_apart`).
         """
         return tidy.controls_apart(self.table, self.x, self.series)
 
     def into(self, axes: Axes) -> Figure:
-        """Draw the lines into given axes and label them; frame and limits are not changed.
+        """Draw the lines in existing axes and label the axes; frame and limits are not changed.
 
         A line shows the mean over the seeds of the column :attr:`y`, at the positions
         in :attr:`x`, for each value of the column :attr:`series`.
@@ -131,7 +132,7 @@ class Panel:
 
     @property
     def handles(self) -> list[Line2D]:
-        """Entries of a legend: every series, the controls and the reference line, in this order."""
+        """Legend entries of the series, the controls and the reference line, in this order."""
         text = self.named.get("label", self.named.get("column", ""))
         controls = list(self.apart[1])
         return legend.handles(

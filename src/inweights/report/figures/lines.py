@@ -25,34 +25,33 @@ class Lines(Panel):
     """Draw ``y`` against ``x``, with a line per value of ``series`` and a panel per ``facet``.
 
     A line shows the mean over the seeds, its band the 95% confidence interval (with at
-    least five seeds), and each faint dot a single seed. On an axis with few positions,
-    the series are slightly offset, so that equal series remain visible. Rows whose
-    column ``control`` is neither ``none`` nor null belong to controls, which are drawn
-    as grey bands.
+    least five seeds), and each faint dot an individual seed. On an axis with few
+    positions, the series are slightly offset, so that identical series remain visible.
+    Rows whose column ``control`` is neither ``none`` nor null belong to controls, which
+    are drawn as grey bands.
 
     Attributes:
         facet: Name of the column that distinguishes panels, which share the axis of
             ``y``; ``None`` for a single panel.
         columns: Maximum number of panels side by side, by default 4.
         table: Table with a column ``seed`` and the columns that are named below.
-        y: Name of the column with the numbers that are drawn; those that are not finite
-            are left out.
+        y: Name of the column with the numbers to plot; non-finite numbers are left out.
         series: Name of the column that distinguishes lines; ``None`` for a single line.
         reference: Name of the column and label of a reference line, such as
             ``{"column": "chance", "label": "1/C"}``, which is drawn dashed and grey;
             ``None`` for no line.
-        labels: Labels of values of ``series`` or ``facet``, by the value as text. A
-            value without a label is shown unchanged.
+        labels: Labels of values of ``series`` or ``facet``, keyed by the value as text.
+            A value without a label is shown unchanged.
         x_label: Label of the axis of ``x``; by default the name of the column.
         y_label: Label of the axis of ``y``; by default the name of the column.
-        x_limits: Smallest and largest position shown, in every panel; by default those
-            of the table.
+        x_limits: Smallest and largest position shown, in every panel; by default the
+            range of the data.
         y_limits: Smallest and largest value shown, to which intervals are clipped; by
-            default those of the table.
+            default the range of the data.
         x_log: Whether the axis of ``x`` is logarithmic; by default it is linear.
-        order: Values of ``series`` and ``facet`` in the desired order, followed by the
-            remaining values; by default in the order of the table.
-        x: Name of the column with the positions on the axis, which are numbers.
+        order: Values of ``series`` and ``facet`` to show first, in this order; the
+            remaining values follow. By default, the order of the table is used.
+        x: Name of the numeric column with the positions on the x-axis.
 
     Raises:
         DataError: A column is missing, ``x``, ``y`` or the reference contains no

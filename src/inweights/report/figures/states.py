@@ -52,10 +52,10 @@ class States:
         note: Name of the column with a short text for the panel, such as
             ``trustworthiness 0.93``, which is read from the first row of the panel;
             ``None`` for no text.
-        text: Name of the column with a name that is written next to each state;
-            ``None`` for no names.
-        order: Values of ``panel`` in the desired order, followed by the remaining
-            values; ``None`` for the order of the table.
+        text: Name of the column with the text that is written next to each state;
+            ``None`` for no text.
+        order: Values of ``panel`` to show first, in this order; the remaining values
+            follow. ``None`` for the order of the table.
         columns: Maximum number of panels side by side, by default 4. Fewer are used if
             the notes are long.
 
@@ -101,8 +101,8 @@ class States:
         The coordinates of a state are in the columns :attr:`x` and :attr:`y`. A line
         connects the states of the same sample and kind, in the order of the layers.
 
-        There is one panel for each value of the column ``panel``, or a single panel
-        without this option. The columns were checked when the object was created.
+        There is one panel for each value of the column ``panel``, or a single panel if
+        this option is not set. The columns were checked when the object was created.
         """
         parts = tidy.panels(self.table, self.panel, self.order)
         notes = [
@@ -157,14 +157,14 @@ def cloud(
     layers: Sequence[int],
     kinds: Sequence[str],
 ) -> None:
-    """Draw the states of one panel, a square without ticks.
+    """Draw the states of one panel, which is square and has no ticks.
 
     Args:
         axes: Axes of the panel.
         rows: Table with one row per state.
         named: Names of the five columns with the two coordinates, the layer, the sample
             and the kind, in this order.
-        pairs: All samples (values of their column), in the order of their hues.
+        pairs: All samples, as values of the sample column, in the order of their hues.
         layers: Numbers of all layers, in ascending order.
         kinds: Kinds of states, as text, in the order of their markers; other kinds are
             not drawn.
@@ -215,7 +215,7 @@ def depth_of(layer: int, layers: Sequence[int]) -> float:
 def legend(
     figure: Figure | SubFigure, kinds: Sequence[str], layers: Sequence[int]
 ) -> None:
-    """Add a legend of the markers, and of the shades from the first to the last layer.
+    """Add a legend of the markers, and of the shades of the first and the last layer.
 
     Args:
         figure: The figure.

@@ -31,9 +31,10 @@ class Sweeps:
     """Draw ``y`` for the values of every varied setting, with one panel per setting.
 
     A mark shows the mean over the seeds, and its bar the 95% confidence interval. With
-    fewer than five seeds, the single seeds are shown as dots instead of the bar. Values
-    of a setting that are numbers are connected by lines. Rows whose column ``control``
-    is neither ``none`` nor null belong to controls, which are drawn as grey bands.
+    fewer than five seeds, the individual seeds are shown as dots instead of the bar. If
+    the values of a setting are numbers, lines connect their marks. Rows whose column
+    ``control`` is neither ``none`` nor null belong to controls, which are drawn as grey
+    bands.
 
     Attributes:
         table: Table with a column ``seed`` and the columns that are named below.
@@ -41,24 +42,23 @@ class Sweeps:
             width.
         value: Name of the column with the value of this setting. The values are evenly
             spaced, in order of appearance.
-        y: Name of the column with the numbers that are drawn; those that are not finite
-            are left out.
+        y: Name of the column with the numbers to plot; non-finite numbers are left out.
         series: Name of the column that distinguishes marks; ``None`` for a single
             series.
         baseline: Dictionary that maps the name of each setting to its value while other
             settings are varied. The tick label of this value is bold. ``None`` for no
             such values.
-        labels: Labels of values of ``axis``, ``value`` or ``series``, by the value as
-            text. A value without a label is shown unchanged.
+        labels: Labels of values of ``axis``, ``value`` or ``series``, keyed by the
+            value as text. A value without a label is shown unchanged.
         y_label: Label of the shared vertical axis; by default the name of the column
             ``y``.
         y_limits: Smallest and largest value shown, to which intervals are clipped; by
-            default those of the table.
+            default the range of the data.
         y_linear: Absolute value beyond which the axis of ``y`` is logarithmic, on both
             sides of 0; ``None`` for a linear axis.
         columns: Maximum number of panels side by side, by default 4.
-        order: Values of ``axis`` and ``series`` in the desired order, followed by the
-            remaining values; by default in the order of the table.
+        order: Values of ``axis`` and ``series`` to show first, in this order; the
+            remaining values follow. By default, the order of the table is used.
 
     Raises:
         DataError: A column is missing, ``y`` contains no numbers, there are no rows, or
@@ -117,7 +117,8 @@ class Sweeps:
         """Draw the values of every varied setting, and return the matplotlib figure.
 
         A mark shows the mean over the seeds of the column :attr:`y`, and its bar the
-        95% interval; with fewer than five seeds, the single seeds are shown as dots.
+        95% interval; with fewer than five seeds, the individual seeds are shown as
+        dots.
 
         There is one panel for each setting (value of the column ``axis``), with a
         shared vertical axis. The columns were checked when the object was created.

@@ -47,12 +47,12 @@ class ThroughTime:
             are star, circle, square, triangle and diamond, in this order.
         kind_labels: Labels of ``kinds``, in the same order; by default the values
             themselves.
-        moments: Steps at which matrix and states are drawn, which must be in both
-            tables; by default the first and the last common step. The player shows all
-            steps, and begins at the last of ``moments``.
+        moments: Steps at which the matrix and the states are drawn. They must be in
+            both tables; by default, they are the first and the last common step. The
+            player shows all steps, and begins at the last of ``moments``.
         y_label: Label of the axis of the curves.
-        y_limits: Smallest and largest value on the axis of the curves; ``None`` for
-            those of the table.
+        y_limits: Smallest and largest value on the axis of the curves; ``None`` for the
+            range of the data.
         matrix_label: Label of the colour bar.
         step_log: Whether the axis of steps is logarithmic; by default it is linear.
 
@@ -104,7 +104,7 @@ class ThroughTime:
 
     @cached_property
     def steps(self) -> list[int]:
-        """Steps at which both matrix and hidden states were measured, in ascending order."""
+        """Steps at which both the matrix and the states were measured, in ascending order."""
         return sorted(set(self.matrices["step"]) & set(self.states["step"]))
 
     @property
@@ -149,13 +149,13 @@ class ThroughTime:
         )
 
     def draw(self) -> Figure:
-        """Draw the curves, and the matrix and states at some steps; return the matplotlib figure.
+        """Draw the curves, and the matrix and states at selected steps; return the figure.
 
         The curves show the mean over the seeds and its 95% interval, for each value of
         ``series``.
 
-        Matrix and states are drawn at the steps ``moments``, by default the first and
-        the last. The tables were checked when the object was created.
+        The matrix and the states are drawn at the steps in ``moments``, by default the
+        first and the last step. The tables were checked when the object was created.
         """
         with style.context():
             figure = style.blank(style.FULL_WIDTH + 0.6, 4.4)

@@ -35,7 +35,7 @@ def page(
     numbers: pl.DataFrame | None = None,
     unit: str = "step",
 ) -> str:
-    """Return an atlas of graphs: an interactive page as one HTML file that opens offline.
+    """Return an atlas of graphs, an interactive page that works offline, as one HTML file.
 
     Args:
         films: Tables that :func:`inweights.probes.pictures.film.render_frames`
@@ -45,14 +45,14 @@ def page(
         title: Heading of the page.
         summary: A sentence below the title, in which words between backticks are code;
             by default none.
-        order: Architectures in the desired order, followed by the remaining ones;
+        order: Architectures to show first, in this order; the remaining ones follow.
             ``None`` for the order of ``films``.
         numbers: A table that is shown below the pictures; ``None`` for no table.
-        unit: Name of the unit in which the frames of the animation are counted:
-            ``step``, the default, or for example ``layer``.
+        unit: Unit in which the frames of an animation are counted, such as ``step``
+            (the default) or ``layer``.
 
     Returns:
-        The text of the page, as HTML. Nothing is written.
+        The text of the page, as HTML. No file is written.
 
     Raises:
         DataError: ``films`` is empty; a graph has no world; an animation has a
@@ -123,14 +123,14 @@ def whole(
         title: Heading of the page.
         summary: A sentence below the title, in which words between backticks are code;
             by default none.
-        order: Architectures in the desired order, followed by the remaining ones;
+        order: Architectures to show first, in this order; the remaining ones follow.
             ``None`` for the order of ``films``.
         numbers: A table that is shown below the pictures; ``None`` for no table.
-        unit: Name of the unit in which the frames of the animation are counted:
-            ``step``, the default, or for example ``layer``.
+        unit: Unit in which the frames of an animation are counted, such as ``step``
+            (the default) or ``layer``.
 
     Returns:
-        The text of the page, as HTML. Nothing is written.
+        The text of the page, as HTML. No file is written.
 
     Raises:
         DataError: A table has no rows or lacks a column; an animation has no graph, a
@@ -166,9 +166,10 @@ def fragment(
         graphs: One row per ``graph``, with further columns that
             :func:`~inweights.theory.geometric_memory.layout.scene` describes.
         name: Id of the figure on its page.
-        order: Architectures in the desired order, followed by the remaining ones;
+        order: Architectures to show first, in this order; the remaining ones follow.
             ``None`` for the order of ``films``.
-        columns: Ignored; accepted because the static drawing has this option.
+        columns: Ignored; accepted because the function for the static figure has this
+            option.
 
     Returns:
         The HTML, including styles, data and scripts.

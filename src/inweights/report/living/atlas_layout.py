@@ -31,7 +31,7 @@ _OF_LARGE = (
 
 
 def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
-    """Encode numbers as 16-bit integers times a scale, in base64, with 2.7 characters per number.
+    """Encode numbers as 16-bit integers times a scale, in base64 (2.7 characters per number).
 
     The error of a number is at most half of the scale, which is the largest absolute
     value divided by 32,767.
@@ -69,17 +69,17 @@ def build_content(
             describes.
         graphs: One row per ``graph``, with further columns that
             :func:`~inweights.theory.geometric_memory.layout.scene` describes.
-        order: Architectures in the desired order, followed by the remaining ones;
+        order: Architectures to show first, in this order; the remaining ones follow.
             ``None`` for the order of ``films``.
 
     Returns:
         A dictionary with these keys: ``graphs``, a list with nodes, edges and layout of
         each graph that has animations; ``architectures``, a list of names; ``films``,
-        the frames of each animation, by the string ``I/J``, where ``I`` and ``J`` are the
-        indices of graph and architecture in these lists; ``palettes``, lists of colours
-        by name; ``speed``, in frames per second; and ``start``, the indices of the
-        graph and the architecture that are shown first (the first graph with its last
-        architecture).
+        the frames of each animation, keyed by the string ``I/J``, where ``I`` and ``J``
+        are the indices of graph and architecture in these lists; ``palettes``, lists of
+        colours keyed by name; ``speed``, in frames per second; and ``start``, the
+        indices of the graph and the architecture that are shown first (the first graph
+        with its last architecture).
 
     Raises:
         DataError: A table has no rows or lacks a column; an animation has no graph, a
@@ -179,8 +179,8 @@ def build_fragment(content: Mapping[str, Any], name: str) -> str:
     """Return the HTML of an atlas with its data, styles and scripts.
 
     Args:
-        content: The data that :func:`build_content` returned, optionally with ``unit``,
-            the name of the unit in which frames are counted (by default ``step``).
+        content: The data that :func:`build_content` returned, optionally with the key
+            ``unit``: the unit in which frames are counted (by default ``step``).
         name: Id of the figure on its page.
     """
     icon = tag("svg", viewBox="-1.1 -1.1 2.2 2.2", aria_hidden="true")

@@ -38,12 +38,12 @@ _SYMBOLS = ("star", "circle", "square", "triangle-up", "diamond")
 
 @twin("through_time")
 def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
-    """Return the player of a training run, as HTML for a page with plotly and ``player.js``.
+    """Return the player of a training run, as HTML for a page that has plotly and ``player.js``.
 
     Args:
-        *tables: Curves, matrices and states, as for the drawing :class:`ThroughTime`.
+        *tables: Curves, matrices and states, as for :class:`ThroughTime`.
         name: Id of the figure on its page.
-        **options: Options of the drawing, such as ``row_group`` and ``moments``.
+        **options: Options of this class, such as ``row_group`` and ``moments``.
 
     Raises:
         DataError: The tables or ``moments`` are invalid; see :class:`ThroughTime`.

@@ -34,11 +34,11 @@ def words(text: str) -> str:
 def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
     """Return the plotly layout of curves, matrix and states, excluding positions on the page.
 
-    The axes are fixed across steps. The axis ranges of the states cover the states at
-    all steps.
+    The axis ranges are the same at every step. In the plot of states, they cover the
+    states at all steps.
 
     Args:
-        film: The drawing with its tables.
+        film: The plot with its tables.
         matrix: The matrix at one step. Its labels and groups are used for all steps.
 
     Returns:

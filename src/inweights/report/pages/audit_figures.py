@@ -15,7 +15,7 @@ _NAME = 22
 
 
 def outlook_figure(outlook: pl.DataFrame) -> Figure:
-    """Return a figure of the numbers of questions with each outcome, for each pair of relations.
+    """Return a bar chart of the number of questions with each outcome, for each pair of relations.
 
     Each bar is divided into the questions that follow from the facts, those that follow
     once identities are added, those whose answers tie, and those that fail. If the
@@ -88,7 +88,7 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
 
 
 def chains_figure(compositions: pl.DataFrame) -> Figure:
-    """Return a figure of the numbers of chains from one relation to another, as a matrix.
+    """Return a matrix plot of the number of chains from one relation to another.
 
     Args:
         compositions: Table ``compositions`` of :class:`inweights.audit.Audit`, with at

@@ -34,8 +34,8 @@ def differences_section(
             :func:`~inweights.experiments.grammar.protocols.differences.table_of`
             returned.
         protocol: Statements of the paper and its code; ``None`` if they are unknown.
-        statements: Statements of the paper to which no setting corresponds, by subject;
-            by default none.
+        statements: Statements of the paper to which no setting corresponds, keyed by
+            subject; by default none.
 
     Returns:
         The section; an empty string if ``protocol`` is ``None`` or there are no rows.
@@ -65,7 +65,7 @@ def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
     """Return a sentence for each statement of a paper, with the library's own choice.
 
     Args:
-        statements: Statements to which no setting corresponds, by subject.
+        statements: Statements to which no setting corresponds, keyed by subject.
 
     Example:
         >>> in_sentences({"clipping": PaperSetting(paper="at 1", place="B.2", ours="none")})
@@ -78,10 +78,11 @@ def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
 
 
 def in_numbers(rows: Sequence[DifferenceRow]) -> str:
-    """Return a text with the numbers of settings by origin, such as the paper or its code.
+    """Return a text that counts the settings by origin, such as the paper or its code.
 
     Args:
-        rows: Rows of a table of differences, whose values of ``whose`` are counted.
+        rows: Rows of a table of differences; the values of their field ``whose`` are
+            counted.
 
     Returns:
         A text such as ``12 settings: 3 ours, 1 smaller, 8 as in the paper``.

@@ -64,7 +64,7 @@ def headline(claims: Sequence[ClaimResult]) -> str:
 
 
 def claims_section(claims: Sequence[ClaimResult]) -> str:
-    """Return a section with headline, counts and one row per claim as HTML.
+    """Return a section with a headline, counts and one row per claim, as HTML.
 
     Args:
         claims: The judged claims, in the order of the page. If there are none, the

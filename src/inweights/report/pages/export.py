@@ -46,8 +46,8 @@ def write_export(
 
     Args:
         outcome: The run.
-        folder: Folder of the files, which is created if necessary. Existing files of
-            the same names are replaced.
+        folder: Folder of the files, which is created if necessary. Existing files with
+            these names are replaced.
         pdf: Whether to write ``<figure>.pdf`` for each figure; False by default.
         latex: Whether to write ``claims.tex``, if the run has claims; False by default.
         csv: Whether to write ``claims.csv`` and, for each table, ``<table>.csv``; False
@@ -56,13 +56,13 @@ def write_export(
             it as a formula. By default a ``'`` is added before such text.
 
     Returns:
-        Paths of the written files: first those of figures, then ``claims.tex``,
-        ``claims.csv`` and those of tables. The list is empty if nothing was requested.
+        Paths of the written files: the figures, ``claims.tex``, ``claims.csv`` and the
+        tables, in this order. The list is empty if nothing was requested.
 
     Raises:
         ConfigError: Only ``latex`` is set, and the run has no claims; only ``pdf`` is
-            set, and the run has no figures; or a figure names an unknown drawing or
-            option, or the wrong number of tables.
+            set, and the run has no figures; or a figure names an unknown drawing
+            function or option, or the wrong number of tables.
         WriteError: A file cannot be written.
         DataError: A figure names a missing table or column, or a table without rows.
     """
@@ -140,10 +140,10 @@ def claims_csv(claims: Sequence[ClaimResult], *, raw: bool = False) -> str:
     Returns:
         The CSV text. Its columns are ``id``; ``claim``, the sentence; ``place`` in the
         paper; ``source``, the short name of the paper or ``ours``; ``published``, the
-        printed number as text; ``least`` and ``most``, the ends of the target;
+        printed number as text; ``least`` and ``most``, the ends of the target range;
         ``verdict``; ``measured`` with its interval from ``low`` to ``high`` at the
         confidence level ``level``; ``seeds``, the number of seeds; ``condition``; and
-        ``case``, the deciding case. Missing values are empty.
+        ``case``, the name of the deciding case. Missing values are empty.
     """
     named = {
         "claim": "text",

@@ -79,7 +79,7 @@ def finding(level: str, kind: str, title: str, *inner: str) -> str:
 
 
 def tables_list(tables: Sequence[tuple[str, pl.DataFrame]], *, opened: int = 0) -> str:
-    """Return tables in blocks that can be opened, as HTML; tables without rows are left out.
+    """Return tables as collapsible blocks of HTML; tables without rows are left out.
 
     Args:
         tables: Pairs of a title, as plain text, and a table.

@@ -48,8 +48,8 @@ def write_logbook(
         outcome: The run.
         folder: Folder of the logbook, whose files are in its subfolder ``.trackio``. It
             is created if necessary.
-        ledger: Path of the ledger, the file of claims that were stated before their
-            run. Its hash is recorded if the file exists. ``None`` for no ledger.
+        ledger: Path of the ledger, the file of claims that were recorded before their
+            runs. Its hash is recorded if the file exists. ``None`` for no ledger.
 
     Returns:
         Paths of the two files: the page and the index, below
@@ -57,8 +57,8 @@ def write_logbook(
 
     Raises:
         ConfigError: The existing page has cells that were not written by this function;
-            a figure names an unknown drawing or option, or the wrong number of tables;
-            or the settings of the run do not match its recipe.
+            a figure names an unknown drawing function or option, or the wrong number of
+            tables; or the settings of the run do not match its recipe.
         WriteError: A file cannot be written, or an existing page cannot be read.
         DataError: A figure names a missing table or column, or a table without rows.
         OSError: The ledger, or the folder of the run, cannot be read.

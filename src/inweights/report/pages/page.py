@@ -47,11 +47,12 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
             run; by default the figures are drawn.
 
     Raises:
-        ConfigError: A figure names an unknown drawing or option, or the wrong number of
-            tables; or the settings of the run do not match its recipe.
+        ConfigError: A figure names an unknown drawing function or option, or the wrong
+            number of tables; or the settings of the run do not match its recipe.
         DataError: A figure names a table or column that does not exist, or a table
             without rows.
-        Exception: Any error of a recipe's function or of a user's own drawing, which propagates.
+        Exception: Any error raised by a recipe's function or by a user's own drawing
+            function.
     """
     run = content.outcome
     drawn = stills or _stills(run.figures, run.tables)
@@ -92,8 +93,8 @@ def write_figures(
     Args:
         figures: Descriptions of the figures.
         tables: All tables of the run, by name.
-        folder: Folder of the files, which is created if necessary. Existing files of
-            the same names are replaced.
+        folder: Folder of the files, which is created if necessary. Existing files with
+            these names are replaced.
 
     Returns:
         The drawn figures, by id.
@@ -115,7 +116,7 @@ def write_figures(
 
 
 def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
-    """Write the page of a run, ``page.html``, and its figures, in ``figures``, to a folder.
+    """Write the page of a run and its figures to a folder, as ``page.html`` and ``figures/``.
 
     Args:
         outcome: The run.
@@ -123,11 +124,12 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
         cite: BibTeX entries of the paper and of the project; by default none.
 
     Raises:
-        ConfigError: A figure names an unknown drawing or option, or the wrong number of
-            tables; or the settings of the run do not match its recipe.
+        ConfigError: A figure names an unknown drawing function or option, or the wrong
+            number of tables; or the settings of the run do not match its recipe.
         DataError: A figure names a table or column that does not exist, or a table
             without rows.
-        Exception: Any error of a recipe's function or of a user's own drawing, which propagates.
+        Exception: Any error raised by a recipe's function or by a user's own drawing
+            function.
         OSError: A file cannot be written.
     """
     stills = write_figures(outcome.figures, outcome.tables, folder / "figures")

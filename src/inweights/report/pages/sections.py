@@ -42,7 +42,7 @@ _STILL = (
 
 
 def header(run: Outcome) -> str:
-    """Return the header of a run's page as HTML; errors of ``Outcome.results`` are passed on."""
+    """Return the header of a run's page as HTML; errors of ``Outcome.results`` are propagated."""
     recipe = run.recipe
     facts = [
         ("recipe", recipe.name),
@@ -94,10 +94,10 @@ def duration(seconds: float) -> str:
 
 
 def interactive(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str | None:
-    """Return the interactive form of a figure as HTML; ``None`` if its drawing has none.
+    """Return the interactive form of a figure as HTML; ``None`` if it has none.
 
-    ``through_time`` and ``atlas`` have one. The page of ``through_time`` must include
-    plotly and ``assets/player.js``, as :func:`~inweights.report.build_page` does.
+    Figures of the kinds ``through_time`` and ``atlas`` have one. A page with
+    ``through_time`` must include plotly and ``assets/player.js``.
 
     Args:
         figure: Description of the figure.
@@ -128,10 +128,10 @@ def figures_section(
         stills: The drawn figures, by id, one for each figure.
 
     Returns:
-        The HTML, empty without figures, and whether the page needs plotly.
+        The HTML (empty if there are no figures), and whether the page needs plotly.
 
     Raises:
-        ConfigError: A figure has an unknown drawing or option, or the wrong number of
+        ConfigError: A figure has an unknown kind or option, or the wrong number of
             tables.
         DataError: A figure names a missing table or column, or a table without rows.
     """
@@ -237,7 +237,7 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
 
     Args:
         config: Nested settings of the run, as plain values.
-        ours: Choices of the library, not of the paper: names of settings, and sentences.
+        ours: Choices of the library, not the paper, as names of settings or sentences.
     """
     choices = ""
     if ours:
