@@ -82,7 +82,10 @@ def test_a_path_star_of_ones_own_is_figure_3s_graph(capsys, star_files) -> None:
         assert trial.model.context >= 1 + 1 + trial.world.pauses + 14
     for words, says in (
         (["--held-out", str(star_files[1])], "--held-out requires --paths"),
-        (["a.csv", "b.csv", "--paths", str(star_files[0])], "edges of one file, got 2"),
+        (
+            ["a.csv", "b.csv", "--paths", str(star_files[0])],
+            "edges of exactly one file, got 2",
+        ),
         (["--paths", "nowhere.txt"], "nowhere.txt"),
     ):
         code, _, err = call(capsys, "atlas", *words)
@@ -139,7 +142,7 @@ def test_large_graphs_get_the_width_that_a_list_needs() -> None:
         (["grid", "grid"], "two graphs have the name 'grid'"),
         (["broken.csv"], "broken.csv, line 2: expected two labels"),
         (["triangle.csv"], "in graph 'triangle' all connected nodes are neighbours"),
-        (["large.csv"], "'large' has 10,001 nodes; up to 10,000"),
+        (["large.csv"], "'large' has 10,001 nodes; at most 10,000"),
         (["grid", "--set", "graphs=['grid']"], "unknown graph 'grid'"),
     ],
 )

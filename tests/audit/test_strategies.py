@@ -216,7 +216,7 @@ def test_budget_counts_and_control() -> None:
     # Facts are never left out.
     assert little.train.filter(pl.col("role") == "fact").height == 90
     assert 0 < little.train.filter(pl.col("role") == "derived").height < 210
-    with pytest.raises(ConfigError, match="budget must be at least"):
+    with pytest.raises(ConfigError, match="'budget' must be at least"):
         augment(PEOPLE, budget=20)
 
 
@@ -253,7 +253,7 @@ def test_replayed_text(tmp_path: Path) -> None:
             file.write_text(text)
         with pytest.raises(DataError, match=match):
             augment(PEOPLE, strategies=["replay"], replay=file)
-    with pytest.raises(ConfigError, match="needs a text file"):
+    with pytest.raises(ConfigError, match="requires a text file"):
         augment(PEOPLE, strategies=["replay"])
     with pytest.raises(ConfigError, match="without the strategy 'replay'"):
         augment(PEOPLE, replay=file)
@@ -284,7 +284,7 @@ def test_questions_in_the_very_words_of_a_fact_are_left_out() -> None:
         ({"strategies": ["derrive"]}, "did you mean 'derive'"),
         ({"hops": 1}, "hops must be from 2 to 6"),
         ({"hold_out": 1.5}, "from 0 to 1, got 1.5"),
-        ({"most": 0}, "most must be >= 1"),
+        ({"most": 0}, "'most' must be at least 1"),
         ({"wordings": 0}, "from 1 to 6"),
     ],
 )
@@ -351,9 +351,7 @@ def test_a_floor_states_each_fact_as_often_as_it_takes() -> None:
     share = words[True] / (words[True] + words[False])
     once = words[True] * (least - 1) / least
     assert once / (once + words[False]) < 0.6 <= share
-    with pytest.raises(
-        ConfigError, match=r"floor must be a fraction from 0 to below 0\.9"
-    ):
+    with pytest.raises(ConfigError, match=r"'floor' must be at least 0 and below 0\.9"):
         augment(PEOPLE, floor=0.9)
 
 

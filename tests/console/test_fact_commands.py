@@ -61,9 +61,9 @@ def test_predict_says_when_it_is_not_certain(capsys) -> None:
         (["two-hpo"], "did you mean 'two-hop'"),
         (["@peple"], "did you mean '@people'"),
         (["two-hop", "--answers", "two"], "one, several"),
-        (["two-hop", "--decay", "-1"], "decay must be above 0"),
+        (["two-hop", "--decay", "-1"], "'decay' must be above 0"),
         (["two-hop", "--gap", "2"], "gap must be at least 1e-7"),
-        (["two-hop", "--tie", "1"], "tie must be at least 0"),
+        (["two-hop", "--tie", "1"], "'tie' must be at least 0"),
     ],
 )
 def test_predict_refuses_in_one_clear_line(capsys, words: list[str], says: str) -> None:

@@ -116,7 +116,7 @@ TABLE: list[tuple[str, str]] = [
     ("run geometric-memory/fig3 --set stars.0.armz=3", "did you mean 'stars.0.arms'"),
     (
         "run identity-bridge/fig2 --scale smoke --set complexities=[0]",
-        "complexity must be from 1",
+        "'complexity' must be from 1",
     ),
     ("run geometric-memory/fig7 --scale smoke --set graphs=[]", "nothing to do"),
     (
@@ -128,7 +128,7 @@ TABLE: list[tuple[str, str]] = [
         "did you mean 'cycle'",
     ),
     ("WORLD --set m=3", "unknown key 'm'"),
-    ("WORLD --set complexity=99", "complexity must be from 1"),
+    ("WORLD --set complexity=99", "'complexity' must be from 1"),
     ("WORLD --set n=0", "n must be at least 2"),
     ("WORLD --set identity=maybe", "identity: expected"),
     ("world graph --set shape=cyle", "did you mean 'cycle'"),

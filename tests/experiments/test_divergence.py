@@ -135,7 +135,8 @@ def test_a_run_without_a_label_diverges_too() -> None:
 def test_a_probe_that_cannot_look_says_why(tmp_path) -> None:
     phase = Phase(steps=3, optimizer=Optimizer(rate=1e30))
     with pytest.raises(
-        RunError, match=r"runs diverged, and 'picky' cannot measure.*lower the rate"
+        RunError,
+        match=r"runs diverged, and 'picky' cannot measure.*lower the learning rate",
     ):
         iw.sweep(
             TwoHop(n=3),

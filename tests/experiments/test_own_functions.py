@@ -208,7 +208,7 @@ def test_a_sweep_is_of_a_config_or_a_function() -> None:
     for taught in learners:
         with pytest.raises(ConfigError, match=r"learner must be a Curriculum, such as"):
             iw.sweep(iw.TwoHop(n=3), mlp, taught, progress=False)
-    with pytest.raises(ConfigError, match="replicated is only for functions"):
+    with pytest.raises(ConfigError, match="'replicated' applies only to functions"):
         iw.sweep(iw.TwoHop(n=3), mlp, learner, replicated=True, progress=False)
     with pytest.raises(
         ConfigError, match=r"iw.experiments.number\('result', 'score'\) >= 0.9, got 'sc"

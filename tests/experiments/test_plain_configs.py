@@ -82,7 +82,7 @@ def test_omegaconf_and_hydra_hold_configs() -> None:
         ({"type": "inweights.cli:main"}, "is not a config"),
         ({"type": "never_imported:Mine"}, "import never_imported first"),
         ({"type": "json:decoder.x.y"}, "there is no config"),
-        ("gpt", "takes a dictionary"),
+        ("gpt", "expects a dictionary"),
     ],
 )
 def test_what_names_no_config_is_refused(values: Any, words: str) -> None:

@@ -134,9 +134,9 @@ RATE = "learner.phases.0.optimizer.rate"
             "the learner must be a Curriculum, .*, a Descent, an Optimum, or one of your own",
         ),
         ([], "list of points is empty"),
-        ([3], "a point must map paths to values"),
+        ([3], "a point must be a dictionary that maps paths to values"),
         ([{"world.n": 3}, {"model.width": 8}], "all points must set the same paths"),
-        (3, "over must map paths to values"),
+        (3, "'over' must be a dictionary that maps paths to values"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_runs(over, why: str) -> None:

@@ -103,7 +103,7 @@ def test_sizes_are_of_what_is_trained(facts: Path, lm: LanguageModel) -> None:
         len(r.ids) for r in encode(lm, made.trained["facts"], end=True)
     )
     assert plain.training > 0
-    with pytest.raises(ConfigError, match="budget must be at least"):
+    with pytest.raises(ConfigError, match="'budget' must be at least"):
         prepare(settings(facts, tokens=20), lm)
 
 

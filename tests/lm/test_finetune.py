@@ -128,7 +128,7 @@ def test_bad_settings_are_refused() -> None:
 def test_a_loss_that_is_no_number_stops(lm, tmp_path) -> None:
     with torch.no_grad():
         next(lm.model.parameters()).fill_(float("nan"))
-    with pytest.raises(RunError, match="lower the rate"):
+    with pytest.raises(RunError, match="lower the learning rate"):
         finetune(lm, FACTS, FULL)
 
 
@@ -172,7 +172,7 @@ def test_what_a_model_writes_itself_is_replayed(lm) -> None:
     assert replayed(lm, facts, FineTune(), 5) == []
     with pytest.raises(ConfigError, match="replay must be from 0 to 4"):
         FineTune(replay=-1.0)
-    with pytest.raises(ConfigError, match="until must be a fraction"):
+    with pytest.raises(ConfigError, match="'until' must be a fraction"):
         FineTune(until=1.5)
 
 

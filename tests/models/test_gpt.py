@@ -42,7 +42,7 @@ def test_positions_may_start_on_a_scale_of_their_own() -> None:
     assert torch.equal(one.tokens.weight, other.tokens.weight)
     scaled = one.positions.weight * torch.tensor([50.0, 2.0]).view(2, 1, 1)
     torch.testing.assert_close(other.positions.weight, scaled)
-    with pytest.raises(ConfigError, match="no effect if positions = 'none'"):
+    with pytest.raises(ConfigError, match="no effect when positions = 'none'"):
         GPTConfig(positions="none", position_std=1.0)
 
 

@@ -84,7 +84,9 @@ def test_a_memory_adds_the_values_whose_keys_fit() -> None:
 def test_runs_of_before_keep_their_identity_and_loops_have_another() -> None:
     assert {"loops", "inject", "memory"}.isdisjoint(identity(GPTConfig()))
     assert identity(LOOPED)["loops"] == 3
-    with pytest.raises(ConfigError, match=r"gpt\.inject has no effect with one loop"):
+    with pytest.raises(
+        ConfigError, match=r"gpt\.inject has no effect when gpt\.loops = 1"
+    ):
         GPTConfig(inject=True)
     with pytest.raises(ConfigError, match=r"GPT-2 cannot express gpt\.loops = 3"):
         to_transformers(built(LOOPED))
@@ -99,7 +101,9 @@ def test_a_changed_number_of_loops_is_saved(tmp_path: Path) -> None:
     assert again.config.loops == 2
     assert torch.equal(again(TOKENS), model(TOKENS))
     model.loops = 1
-    with pytest.raises(ConfigError, match=r"gpt\.inject has no effect with one loop"):
+    with pytest.raises(
+        ConfigError, match=r"gpt\.inject has no effect when gpt\.loops = 1"
+    ):
         save_model(model, tmp_path / "model.safetensors")
 
 

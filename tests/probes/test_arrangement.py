@@ -182,7 +182,7 @@ def test_umap_of_few_points_starts_at_random(
     assert where.dtype == np.float64
     assert (noted["n_neighbors"], noted["init"]) == (neighbours, start)
     assert (noted["n_components"], noted["n_jobs"]) == (2, 1)
-    with pytest.raises(ConfigError, match="neighbours must be at least 2 for umap"):
+    with pytest.raises(ConfigError, match="'neighbours' must be at least 2 for UMAP"):
         arrange(x, method="umap", dimensions=2, neighbours=1)
 
 
@@ -224,7 +224,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ConfigError, match="from 1 to 4, got 5"):
         arrange(x, dimensions=5)
     with pytest.raises(
-        ConfigError, match="neighbours must be at least 2 for umap, got 1"
+        ConfigError, match="'neighbours' must be at least 2 for UMAP, got 1"
     ):
         arrange(x, method="umap", neighbours=1)
     with pytest.raises(
@@ -246,7 +246,7 @@ def test_what_does_not_fit_is_refused() -> None:
     for probe in (agreement, arrangement):
         with pytest.raises(DataError, match="shuffled=False"):
             probe(model_of(circle(), circle()), two)
-    with pytest.raises(ConfigError, match="from 1 to 3, got 4"):
+    with pytest.raises(ConfigError, match="from 1 to 3 dimensions, got 4"):
         arrangement(model_of(circle()), RING, dimensions=4)
     with pytest.raises(ConfigError, match="at least 0"):
         agreement(model_of(circle(), circle()), RING, dimensions=-1)

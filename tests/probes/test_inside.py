@@ -174,7 +174,7 @@ def test_a_donor_gives_its_own_states(trained: Any) -> None:
 def test_what_cannot_be_patched_is_refused(trained: Any) -> None:
     model, _ = trained
     tokens = torch.tensor([[0, 1]])
-    with pytest.raises(DataError, match="position must be from -2 to 1, got 2"):
+    with pytest.raises(DataError, match="'position' must be from -2 to 1, got 2"):
         patch(model, tokens, torch.zeros(1), layer="sum", position=2)
     for look in (
         model.hidden,

@@ -95,7 +95,7 @@ def test_what_is_refused() -> None:
     bare = star(0, share=1.0)
     with pytest.raises(DataError, match="role"):
         navigation(model, bare)
-    with pytest.raises(DataError, match="ridge must be above 0"):
+    with pytest.raises(DataError, match="'ridge' must be above 0"):
         navigation(model, star(0), ridge=0.0)
     with pytest.raises(DataError, match="at least one pair"):
         ridge_map(np.zeros((0, 3)), np.zeros((0, 3)))

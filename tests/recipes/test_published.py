@@ -72,7 +72,7 @@ def test_a_claim_without_its_source_does_not_load(name: str) -> None:
 
 
 def test_a_reversed_range_of_close_numbers_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"toy/one/c: close must begin with the sm"):
+    with pytest.raises(ConfigError, match=r"toy/one/c: 'close' must list the sm"):
         STATE("c", "Text.", share("t", "x") >= 0.9, published="0.95", close=(1.0, 0.9))
 
 

@@ -100,6 +100,6 @@ def test_shuffled_categories_are_the_answers() -> None:
 def test_settings() -> None:
     with pytest.raises(ConfigError, match="joint"):
         Settings(conditions=("jiont",))
-    with pytest.raises(ConfigError, match="at least 2, or 0 for all, got 1"):
+    with pytest.raises(ConfigError, match="at least 2, or 0 to use all rows, got 1"):
         Settings(rows=1)
     assert Settings().conditions == CONDITIONS

@@ -112,7 +112,7 @@ def test_a_network_trained_layer_by_layer_comes_near(
 
 
 def test_orthonormal_inputs_need_room() -> None:
-    with pytest.raises(ConfigError, match=r"width must be at least 100, .*, got 64"):
+    with pytest.raises(ConfigError, match=r"'width' must be at least 100, .*, got 64"):
         lemma_18(width=64)
 
 

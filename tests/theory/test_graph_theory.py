@@ -222,7 +222,7 @@ def test_dynamics_refuse_what_does_not_fit() -> None:
         node2vec.descend(np.zeros((1, 15, 3)), a, steps=5, record=[0, 9])
     with pytest.raises(DataError, match="floating-point"):
         node2vec.descend(np.zeros((1, 15, 3), dtype=int), a)
-    with pytest.raises(DataError, match=r"one per replica \(2\), got 3"):
+    with pytest.raises(DataError, match=r"one for each replica \(2\), got 3"):
         node2vec.descend(np.zeros((2, 15, 3)), a, rate=[0.1, 0.2, 0.3])
     wild = np.stack([np.zeros((15, 3)), RNG.normal(size=(15, 3)) * 1e200])
     with pytest.raises(SolverError, match=r"replicas \[1\] diverged"):
@@ -244,7 +244,9 @@ def test_complexities() -> None:
         assert 0.68 < storage.norm_complexity(np.triu(a), tied=False).ratio < 0.71
         assert 0.96 < storage.norm_complexity(np.triu(a)).ratio <= 1.0
         assert 1.37 < storage.norm_complexity(a).ratio < 1.42
-    with pytest.raises(DataError, match="cells at least 2, got 2 and 1"):
+    with pytest.raises(
+        DataError, match="'cells' at least 2, got dimensions = 2 and cells = 1"
+    ):
         storage.bit_complexity(star, dimensions=2, cells=1)
 
 

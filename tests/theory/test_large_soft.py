@@ -84,7 +84,7 @@ def test_a_large_decay_leaves_nothing() -> None:
     solution = solve_soft_large(program, 10.0)
     assert solution.rank == 0
     assert solution.optimum == pytest.approx(np.log(program.shape[1]))
-    with pytest.raises(ConfigError, match="decay must be above 0, got 0"):
+    with pytest.raises(ConfigError, match="'decay' must be above 0, got 0"):
         solve_soft_large(program, 0)
 
 
@@ -142,7 +142,7 @@ def test_thousands_of_facts_with_decay_are_one_program(monkeypatch) -> None:
     assert made.why.startswith("All 120 facts are in one program, solved to a gap of")
     assert made.queries.height == len(world.queries)
     assert not whole_fits(world, 1e-6, DECAY)
-    with pytest.raises(ConfigError, match="state has an effect only"):
+    with pytest.raises(ConfigError, match="'state' has an effect only"):
         predict(world, decay=DECAY, advise=False, state="stored")
 
 

@@ -261,7 +261,7 @@ def test_what_does_not_fit_is_refused() -> None:
     world = Analogy(n=3).build()
     for pairs in (np.array([0, 1]), np.array([[0, 14]]), np.array([[-1, 0]])):
         with pytest.raises(
-            DataError, match=r"the shape \[P, 2\] and contain tokens from 0 to 13"
+            DataError, match=r"the shape \[P, 2\] and contain token ids from 0 to 13"
         ):
             linear_cosines(world, pairs)
     with pytest.raises(DataError, match="unknown role 'identity'"):

@@ -193,8 +193,8 @@ def test_it_is_what_decayed_training_ends_in() -> None:
 @pytest.mark.parametrize(
     ("decay", "options", "says"),
     [
-        (0.0, {}, "decay must be above 0"),
-        (float("nan"), {}, "decay must be above 0"),
+        (0.0, {}, "'decay' must be above 0"),
+        (float("nan"), {}, "'decay' must be above 0"),
         (1e-3, {"gap": 0.0}, "gap must be at least 1e-7"),
         (1e-3, {"iterations": 0}, "iterations must be at least 1"),
         (1e-3, {"seconds": float("nan")}, "seconds must be at least 0"),

@@ -94,7 +94,7 @@ def test_runs_that_the_propositions_do_not_speak_of() -> None:
         DataError, match=r"one tied model, got 1 replica.* of an untied model"
     ):
         propositions(untied, RING)
-    with pytest.raises(DataError, match="spaces must be from 1 to 3, got 4"):
+    with pytest.raises(DataError, match="'spaces' must be from 1 to 3, got 4"):
         propositions(node2vec.descend(START, RING, steps=1), RING, spaces=4)
 
 

@@ -126,7 +126,10 @@ def test_what_no_stage_has_is_refused() -> None:
         stage_two(Analogy(n=3), SA, [3])
     with pytest.raises(ConfigError, match="must be at least 1, got 0"):
         stage_two(Analogy(n=3), SA, [3, 0])
-    with pytest.raises(ConfigError, match="labels at least 2, got 4, 1 and 1"):
+    with pytest.raises(
+        ConfigError,
+        match="'labels' at least 2, got width = 4, layers = 1 and labels = 1",
+    ):
         deep_start(width=4, layers=1, labels=1)
 
 

@@ -334,7 +334,7 @@ def test_bad_batches_are_refused() -> None:
 
 
 def test_bad_schedules_are_refused() -> None:
-    with pytest.raises(ConfigError, match="no effect on a constant rate"):
+    with pytest.raises(ConfigError, match="no effect with a constant learning rate"):
         Schedule(hold=0.5)
     with pytest.raises(ConfigError, match=r"at least 0 and below 1, got 1\.0"):
         Schedule(kind="linear", hold=1.0)

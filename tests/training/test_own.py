@@ -260,7 +260,7 @@ def test_a_file_names_a_function_by_its_address() -> None:
             "third argument",
         ),
         ({"optimizer": own.Langevin}, "draws random numbers.*noise"),
-        ({"optimizer": own.Elsewhere}, "replaces the memory of parameters"),
+        ({"optimizer": own.Elsewhere}, "replaces the tensors of parameters"),
         ({"optimizer": own.halved}, "could not be created.*named_parameters"),
         (
             {"optimizer": lambda parameters, lr: None},
@@ -268,7 +268,7 @@ def test_a_file_names_a_function_by_its_address() -> None:
         ),
         (
             {"schedule": lambda step, steps: -1.0},
-            "returned -1.0 at step 0 of 10; it must return a factor",
+            "returned -1.0 at step 0 of 10; it must return the factor",
         ),
     ],
 )
@@ -288,7 +288,7 @@ def test_what_cannot_train_is_refused_with_what_is_expected(
         (lambda: Optimizer(kind=own.Lion, momentum=0.9), "bind its options"),
         (
             lambda: Schedule(kind=own.halved, warmup=3),
-            "warmup, final and hold have no effect",
+            "'warmup', 'final' and 'hold' have no effect",
         ),
         (
             lambda: decode(Phase, {"loss": {"at": "mine:focal"}}),

@@ -41,7 +41,7 @@ def test_a_role_is_left_out() -> None:
 def test_what_cannot_be_altered_is_refused() -> None:
     with pytest.raises(ConfigError, match="and 'shuffled' or 'without'"):
         Altered(of=TwoHop()).build()
-    with pytest.raises(ConfigError, match="of must be the config of a world"):
+    with pytest.raises(ConfigError, match="'of' must be the config of a world"):
         Altered(of=3, shuffled=True)
     with pytest.raises(ConfigError, match="'of' needs a kind"):
         Altered(of={"n": 3}, shuffled=True)

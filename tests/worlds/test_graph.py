@@ -387,9 +387,9 @@ def test_written_out_it_outlives_its_file(tmp_path: Path) -> None:
         ({"shape": "path-star", "branches": 3}, "'path-star' does not have branches"),
         (
             {"shape": "cycle", "header": "yes"},
-            "header has no effect with shape = 'cycle'",
+            "header has no effect when shape = 'cycle'",
         ),
-        ({"ends": "1,2"}, "ends has no effect with shape = 'path-star'"),
+        ({"ends": "1,2"}, "ends has no effect when shape = 'path-star'"),
         ({"shape": "karate-club", "arms": 3}, "'karate-club' .* it has no size"),
         ({"shape": "edges", "links": [["a", "b"]], "rows": 2}, "'edges' does not have"),
     ],

@@ -81,7 +81,7 @@ def test_edges_come_in_any_order_and_goals_on_any_arm() -> None:
         ({"arms": 1}, "arms must be at least 2"),
         (
             {"labels": 8},
-            "labels must be at least 9, the number of nodes of a graph, got 8",
+            "'labels' must be at least 9, the number of nodes of a graph, got 8",
         ),
         ({"asked": 0}, "asked must be at least 1"),
     ],

@@ -143,7 +143,7 @@ def test_the_hardest_token_alone() -> None:
     )
     with pytest.raises(ConfigError, match="leave out one of the two"):
         PathStar(answer="first", reverse=True)
-    with pytest.raises(ConfigError, match="after_leaf requires reverse paths"):
+    with pytest.raises(ConfigError, match="'after_leaf' requires reversed paths"):
         PathStar(after_leaf=True)
 
 
@@ -162,7 +162,7 @@ def test_moved_edges_are_the_same_graph_over_other_nodes() -> None:
     [
         ({"arms": 1}, "arms must be at least 2, got 1"),
         ({"nodes": 2}, "nodes must be at least 3"),
-        ({"train": 1.0}, "train must be above 0"),
+        ({"train": 1.0}, "'train' must be above 0"),
         ({"pauses": 0}, "task_tokens"),
     ],
 )

@@ -248,7 +248,7 @@ def test_the_hub_is_asked_only_where_that_is_allowed(
     monkeypatch.setitem(
         sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset)
     )
-    with pytest.raises(ConfigError, match=r"no file someone/facts; .* set --download"):
+    with pytest.raises(ConfigError, match=r"no file someone/facts; .* pass --download"):
         read_knowledge("someone/facts")
     assert not seen
     facts = read_knowledge("someone/facts", download=True)

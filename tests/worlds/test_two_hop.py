@@ -270,8 +270,8 @@ def test_tokens_that_only_queries_hold_are_inputs_and_outputs() -> None:
     ("change", "says"),
     [
         ({"n": 1}, "n must be at least 2, got 1"),
-        ({"complexity": 0}, "complexity must be from 1 to n = 20, got 0"),
-        ({"complexity": 21}, "complexity must be from 1"),
+        ({"complexity": 0}, "'complexity' must be from 1 to n = 20, got 0"),
+        ({"complexity": 21}, "'complexity' must be from 1"),
         ({"first_relations": 0}, "from 1 to 65536"),
         ({"second_relations": 0}, "from 1 to 65536"),
         ({"complexity": 4, "first_relations": 2}, "add first relations"),
@@ -279,7 +279,7 @@ def test_tokens_that_only_queries_hold_are_inputs_and_outputs() -> None:
         ({"identity": -0.1}, "fraction"),
         ({"trained": 1.0}, "at least one must be a query"),
         ({"trained": 0.99, "n": 2}, "at least one must be a query"),
-        ({"trained": -0.1}, "fraction"),
+        ({"trained": -0.1}, "'trained' must be at least 0 and below 1"),
         ({"complexty": 2}, "did you mean 'complexity'"),
         ({"n": "ten"}, "n: expected `int`"),
         ({"maps": "random"}, "unknown maps"),
@@ -358,12 +358,12 @@ def test_seeds_relabel_one_structure_so_that_they_train_together() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"bridges": 3}, "bridges requires maps = 'sampled'"),
+        ({"bridges": 3}, "'bridges' requires maps = 'sampled'"),
         (
             {"bridges": 30, "maps": "sampled"},
-            "bridges must be from 1 to n = 20, got 30",
+            "'bridges' must be from 1 to n = 20, got 30",
         ),
-        ({"unseen": 1.0}, "unseen must be a fraction from 0 up to below 1"),
+        ({"unseen": 1.0}, "'unseen' must be at least 0 and below 1"),
         (
             {"unseen": 0.2, "trained": 0.5},
             "unseen hops require trained two-hop facts and shared",

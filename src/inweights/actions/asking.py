@@ -78,7 +78,9 @@ def ask(
     worlds = as_worlds(world, model)
     prompts = [prompt_of(each, question) for each in worlds]
     if len(set(map(len, prompts))) > 1:
-        raise ConfigError("the question has more tokens in one world than in another")
+        raise ConfigError(
+            "the question must have the same number of tokens in every world"
+        )
     if model.context is not None and len(prompts[0]) > model.context:
         raise ConfigError(
             f"the question has {plural(len(prompts[0]), 'token')}; the model reads at most "

@@ -56,7 +56,9 @@ def to_dict(config: Config) -> dict[str, Any]:
         True
     """
     if not isinstance(config, Config):
-        raise ConfigError(f"to_dict takes a config such as iw.TwoHop(), got {config!r}")
+        raise ConfigError(
+            f"to_dict expects a config, such as iw.TwoHop(), got {config!r}"
+        )
     kind = type(config)
     plain: dict[str, Any] = encode(configs.to_plain(config))
     if "kind" in plain and _of_kind(plain["kind"]) is kind:
@@ -95,7 +97,9 @@ def from_dict(values: Mapping[str, Any]) -> Any:
         inweights.errors.ConfigError: unknown kind of config 'gtp'; did you mean 'gpt'? ...
     """
     if not isinstance(values, Mapping):
-        raise ConfigError(f"from_dict takes a dictionary, got {type(values).__name__}")
+        raise ConfigError(
+            f"from_dict expects a dictionary, got {type(values).__name__}"
+        )
     plain: dict[str, Any] = decode_value(_plain(values))
     name = plain.pop("type", None)
     if name is None and "kind" not in plain:

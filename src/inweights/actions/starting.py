@@ -66,8 +66,8 @@ def new(kind: str, name: str, folder: str | Path = ".") -> list[Path]:
     module = name.replace("-", "_")
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,60}", name) or keyword.iskeyword(module):
         raise ConfigError(
-            f"'{name}' cannot be the name of a {kind}: begin with a lower-case letter, "
-            "continue with lower-case letters, digits and hyphens, as in my-town"
+            f"'{name}' cannot be the name of a {kind}: it must begin with a lower-case "
+            "letter and contain only lower-case letters, digits and hyphens, as in my-town"
         )
     if kind == "study":
         return _write(

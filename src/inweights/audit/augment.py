@@ -214,11 +214,13 @@ def augment(
     check_names("curriculum", [curriculum], ("joint", "sa"))
     if replay is not None and "replay" not in chosen:
         raise ConfigError(
-            "replay has no effect without the strategy 'replay'; add it to strategies"
+            "replay texts have no effect without the strategy 'replay'; add it to "
+            "'strategies'"
         )
     if rewrite is not None and "paraphrases" not in chosen:
         raise ConfigError(
-            "rewrite has no effect without the strategy 'paraphrases'; add it to strategies"
+            "a rewrite function has no effect without the strategy 'paraphrases'; add it to "
+            "'strategies'"
         )
     report = watch or (lambda *_: None)
     count = tokens or words_of

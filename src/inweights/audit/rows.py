@@ -166,7 +166,8 @@ def fill(
     left = goal - int(lengths[: len(facts)].sum())
     if left < 0:
         raise ConfigError(
-            f"budget must be at least {goal - left:,}, the length of all facts (in tokens, or in "
+            f"'budget' must be at least {goal - left:,}, the length of all facts (in "
+            "tokens, or in "
             f"words if no tokenizer is given), got {goal:,}"
         )
     rng = Streams(seed).numpy(WORLD, "control")

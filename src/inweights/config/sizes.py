@@ -71,7 +71,7 @@ def refuse_idle(
         >>> refuse_idle("schedule", {"final": 0.1}, False, "kind = 'constant'")
         Traceback (most recent call last):
         ...
-        inweights.errors.ConfigError: schedule.final has no effect with kind = 'constant'; leave it
+        inweights.errors.ConfigError: schedule.final has no effect when kind = 'constant'; leave it
         out
     """
     if has_effect:
@@ -79,5 +79,5 @@ def refuse_idle(
     for name, value in given.items():
         if value:
             raise ConfigError(
-                f"{owner}.{name} has no effect with {where}; leave it out"
+                f"{owner}.{name} has no effect when {where}; leave it out"
             )

@@ -226,7 +226,7 @@ def _table(value: Mapping[Any, Any], inner: Hook) -> Any:
     found = {_json(inner(key)): inner(one) for key, one in value.items()}
     if len(found) < len(value):
         raise ConfigError(
-            f"keys of a dictionary must be distinct and not NaN, got {[*value]!r}"
+            f"keys of a dictionary must be distinct and must not be NaN, got {[*value]!r}"
         )
     return {_DICT: found}
 

@@ -130,8 +130,8 @@ def check_savable(model: Model) -> msgspec.Struct:
     config = getattr(model, "config", None)
     if not isinstance(config, msgspec.Struct):
         raise ConfigError(
-            f"{type(model).__name__} cannot be saved: a model must have the Config that builds "
-            "it as .config"
+            f"{type(model).__name__} cannot be saved: its attribute 'config' must be the "
+            "Config from which the model was built"
         )
     return config
 

@@ -51,7 +51,8 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
     for world in each:
         if "category" not in world.facts.role_names:
             raise DataError(
-                f"label_cosines needs facts of the role 'category'; this world has the roles "
+                "label_cosines requires facts of the role 'category'; this world has the "
+                "roles "
                 f"{', '.join(world.facts.role_names) or 'none'}"
             )
         facts.append(world.facts.matrix(world.facts.with_role("category")))
@@ -59,7 +60,7 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
     repeats = [np.unique(row, return_counts=True)[1].max() for row in labels]
     if min(repeats) < 2:
         raise DataError(
-            "label_cosines needs at least one label that several inputs share, got none"
+            "label_cosines requires at least one label that several inputs share, got none"
         )
     states = last_states(model, [prompts for prompts, _ in facts])
     rows: list[dict[str, object]] = []

@@ -113,7 +113,7 @@ def off_descent(
         if len(set(a.sum(1).tolist())) > 1:
             raise DataError(
                 "the mean over facts equals the mean over nodes only if all nodes have the same "
-                "degree; use a cycle, or a Descent"
+                "degree; use a cycle graph, or the learner Descent"
             )
         fresh = model.config.build(vocabulary=len(world.vocabulary), seeds=[world.seed])
         start = fresh.tokens.weight.detach()[:, : len(a)].double().numpy()

@@ -171,7 +171,7 @@ def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
         not chosen
     ):  # of a probe's positional argument, or of a function that is no probe
         raise ConfigError(
-            f"parts must not be empty, got {parts!r}; name 'facts', 'queries' or both"
+            f"'parts' must not be empty, got {parts!r}; name 'facts', 'queries' or both"
         )
     if not any(len(getattr(world, part)) for part in chosen):
         raise DataError(f"the world '{world.name}' has no {' and no '.join(chosen)}")

@@ -102,13 +102,13 @@ def _check_single(table: pl.DataFrame, values: str, keys: list[str]) -> None:
         name for name in others if first[name] > 1 and not table[name].dtype.is_float()
     ]
     apart = (
-        f" They differ in {', '.join(telling)}: filter, or add to index."
+        f" They differ in {', '.join(telling)}: filter the table, or add the column to 'index'."
         if telling
         else ""
     )
     raise DataError(
         f"'{values}' has {first[chr(0) + 'len']} numbers for {where}, but a cell of a wide table "
-        f"has one.{apart}"
+        f"can hold only one.{apart}"
     )
 
 

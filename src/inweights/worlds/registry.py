@@ -142,7 +142,7 @@ class Altered(Config, tag_field="kind", tag="altered"):
             msgspec.structs.force_setattr(self, "of", found)
         if self.of is not None and not hasattr(self.of, "build"):
             raise ConfigError(
-                f"altered: of must be the config of a world, got {self.of!r}"
+                f"altered: 'of' must be the config of a world, got {self.of!r}"
             )
 
     @property

@@ -222,20 +222,19 @@ def check_ranges(inputs: StrategyInput, floor: float, budget: int) -> None:
     there = max(len(inputs.words.templates(r)) for r in inputs.facts.relations)
     if not 1 <= inputs.wordings <= there:
         raise ConfigError(
-            f"wordings must be from 1 to {there}, the number of sentence templates, got "
+            f"'wordings' must be from 1 to {there}, the number of sentence templates, got "
             f"{inputs.wordings}; define more templates with --wording"
         )
     if not 2 <= inputs.hops <= 6:
         raise ConfigError(f"hops must be from 2 to 6, got {inputs.hops}")
     if inputs.most < 1 or budget < 0:
         raise ConfigError(
-            f"most must be >= 1 and budget must be >= 0, got {inputs.most} and {budget}"
+            f"'most' must be at least 1 and 'budget' at least 0, got most = {inputs.most} "
+            f"and budget = {budget}"
         )
     if not 0 <= inputs.hold_out <= 1:
         raise ConfigError(
-            f"hold_out must be a fraction from 0 to 1, got {inputs.hold_out:g}"
+            f"'hold_out' must be a fraction from 0 to 1, got {inputs.hold_out:g}"
         )
     if not 0 <= floor < 0.9:
-        raise ConfigError(
-            f"floor must be a fraction from 0 to below 0.9, got {floor:g}"
-        )
+        raise ConfigError(f"'floor' must be at least 0 and below 0.9, got {floor:g}")

@@ -240,7 +240,8 @@ def replay(inputs: StrategyInput) -> Iterator[Row]:
     """
     if inputs.replay is None:
         raise ConfigError(
-            "strategy 'replay' needs a text file with one text per line; give --replay FILE"
+            "the strategy 'replay' requires a text file with one text per line; give "
+            "--replay FILE"
         )
     given = Path(inputs.replay) if isinstance(inputs.replay, str) else inputs.replay
     lines = read_text(given).splitlines() if isinstance(given, Path) else given

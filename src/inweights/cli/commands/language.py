@@ -85,7 +85,8 @@ class Asking:
         given = [name for name, value in unfit.items() if value is not None]
         if given:
             raise ConfigError(
-                "--watch ranks candidates in the format of the training, and compares "
+                "--watch always ranks candidates in the format used for training, and "
+                "compares "
                 "each epoch with the original model; leave out "
                 f"{' and '.join(given)}"
             )

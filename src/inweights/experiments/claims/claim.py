@@ -165,7 +165,7 @@ class Claim(Said, kw_only=True):
     def __post_init__(self) -> None:
         if self.close and self.close[0] > self.close[1]:
             raise ConfigError(
-                f"claim {self.id}: close must begin with the smaller number, got "
+                f"claim {self.id}: 'close' must list the smaller number first, got "
                 f"{list(self.close)}"
             )
         low, high = self.score.bounds or (-math.inf, math.inf)

@@ -79,7 +79,9 @@ class Target(Config):
         if self.least != self.least or self.most != self.most:
             raise ConfigError("the ends of a target must be numbers, got nan")
         if self.least is not None and self.most is not None and self.least > self.most:
-            raise ConfigError(f"a target from {self.least:g} to {self.most:g} is empty")
+            raise ConfigError(
+                f"a target from {self.least:g} to {self.most:g} contains no number"
+            )
 
     @property
     def text(self) -> str:

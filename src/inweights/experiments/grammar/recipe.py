@@ -109,7 +109,8 @@ class Recipe:
         if not self.scales or set(self.scales) != set(self.seeds):
             raise ConfigError(
                 f"recipe {self.name}: settings are given for {', '.join(self.scales) or 'no scale'}"
-                f", seeds for {', '.join(self.seeds) or 'no scale'}; give both for each scale"
+                f", seeds for {', '.join(self.seeds) or 'no scale'}; give settings and "
+                "seeds for each scale"
             )
         check_names("scale", self.scales, SCALES, hint=f"Recipe {self.name}.")
         for claim in self.claims:

@@ -140,8 +140,9 @@ class Study:
             return Plan(computations=made)
         if self.replicated:
             raise ConfigError(
-                "replicated is only for functions that take all seeds at once; with a "
-                "world, seeds are trained together anyway, so leave it out"
+                "'replicated' applies only to functions that take all seeds at once; the "
+                "seeds of "
+                "a world are always trained together, so leave out 'replicated'"
             )
         from inweights.probes import accuracy
 

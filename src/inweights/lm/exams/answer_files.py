@@ -73,8 +73,8 @@ def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
         files = _latest(place)
         if not files:
             raise DataError(
-                f"{place} has no answers: expected {_SAMPLES} from lm-eval "
-                "(--log_samples)"
+                f"{place} has no answers: expected {_SAMPLES}, which lm-eval "
+                "writes with --log_samples"
             )
         rows = list(chain.from_iterable(_of_lm_eval(file, metric) for file in files))
     elif place.suffix == ".jsonl":
@@ -202,7 +202,7 @@ def _metric_of(sample: dict[str, Any], wanted: str, file: Path) -> str:
     if not isinstance(value, int | float):
         raise DataError(
             f"{file}: the metric '{names[0]}' of a question must be a number, got "
-            f"{value!r}; read_answers(..., metric=NAME) reads another one"
+            f"{value!r}; read_answers(..., metric=NAME) reads a different metric"
         )
     return names[0]
 

@@ -192,7 +192,7 @@ def compositionality(table: pl.DataFrame) -> dict[str, float]:
     wide = whole_chains(table)
     if wide.is_empty():
         raise DataError(
-            "the compositionality gap needs chains with questions of all three roles "
+            "the compositionality gap requires chains with questions of all three roles "
             f"({', '.join(_CHAIN)}); no chain has them"
         )
     numbers = {c: wide[c].cast(pl.Float64).to_numpy() for c in _CHAIN}

@@ -50,7 +50,8 @@ def read_table(path: str | Path) -> pl.DataFrame:
             f"cannot read {place}: {reason[0] if reason else 'it is empty'}"
         ) from None
     raise DataError(
-        f"{place} must be a .jsonl, .json or .parquet file, such as 'inweights augment' writes"
+        f"{place} must be a .jsonl, .json or .parquet file, such as the files that "
+        "'inweights augment' writes"
     )
 
 

@@ -93,10 +93,12 @@ class FineTune(Config):
         if not 0 <= self.replay <= 4:
             raise ConfigError(f"replay must be from 0 to 4, got {self.replay}")
         if not 0 <= self.until <= 1:
-            raise ConfigError(f"until must be a fraction from 0 to 1, got {self.until}")
+            raise ConfigError(
+                f"'until' must be a fraction from 0 to 1, got {self.until}"
+            )
         if not 0 <= self.warmup < 1:
             raise ConfigError(
-                f"warmup must be at least 0 and below 1, got {self.warmup}"
+                f"'warmup' must be at least 0 and below 1, got {self.warmup}"
             )
         if not 0 <= self.clip <= 1e9 or not 0 <= self.weight_decay <= 1e9:
             raise ConfigError("clip and weight_decay must be from 0 to 1e9")

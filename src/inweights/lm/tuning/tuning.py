@@ -295,6 +295,6 @@ def _is_known(stage: Stage, losses: LossTable, config: FineTune) -> bool:
 def _require_finite(loss: float, number: int, config: FineTune) -> None:
     if not math.isfinite(loss):
         raise RunError(
-            f"the loss of update {number} is {loss}; lower the rate "
+            f"the loss of update {number} is {loss}; lower the learning rate "
             f"({config.rate:g}) or use precision fp32"
         )

@@ -65,5 +65,6 @@ def check_std(name: str, std: float | None) -> None:
     """
     if std is not None and not 0 < std <= MAX_SCALE:
         raise ConfigError(
-            f"{name} must be above 0, got {std}; leave it out to use init"
+            f"{name} must be above 0, got {std}; leave it out to use the scale that 'init' "
+            "gives"
         )

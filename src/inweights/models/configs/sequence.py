@@ -99,7 +99,9 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
             check_size(f"gpt.{name}", getattr(self, name))
         check_size("gpt.memory", self.memory, least=0)
         if self.inject and self.loops == 1:
-            raise ConfigError("gpt.inject has no effect with one loop; leave it out")
+            raise ConfigError(
+                "gpt.inject has no effect when gpt.loops = 1; leave it out"
+            )
         if self.width % self.heads:
             raise ConfigError(
                 f"gpt.heads must divide gpt.width: {self.heads} does not divide {self.width}"
@@ -108,7 +110,8 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         check_std("gpt.position_std", self.position_std)
         if self.position_std is not None and self.positions != "learned":
             raise ConfigError(
-                f"gpt.position_std has no effect if positions = '{self.positions}'; leave it out"
+                f"gpt.position_std has no effect when positions = '{self.positions}'; leave "
+                "it out"
             )
         check_size("gpt.dropout", self.dropout, least=0, below=1)
 

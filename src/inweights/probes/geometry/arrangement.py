@@ -91,7 +91,7 @@ def agreement(
     """
     if dimensions < 0:
         raise ConfigError(
-            f"dimensions must be at least 0 (0 for all), got {dimensions}"
+            f"'dimensions' must be at least 0 (0 means all dimensions), got {dimensions}"
         )
     if model.replicas < 2:
         raise DataError(
@@ -205,14 +205,14 @@ def arrange(
         )
     if not 1 <= dimensions <= min(points.shape):
         raise ConfigError(
-            f"dimensions must be from 1 to {min(points.shape)}, got {dimensions}"
+            f"'dimensions' must be from 1 to {min(points.shape)}, got {dimensions}"
         )
     if method == "pca":
         where = _leading(points, dimensions)
         largest = np.take_along_axis(where, np.abs(where).argmax(0)[None], axis=0)
         return where * np.where(largest < 0, -1.0, 1.0)
     if neighbours < 2:
-        raise ConfigError(f"neighbours must be at least 2 for umap, got {neighbours}")
+        raise ConfigError(f"'neighbours' must be at least 2 for UMAP, got {neighbours}")
     reducer = optional("umap", "method 'umap'").UMAP(
         n_components=dimensions,
         n_neighbors=min(neighbours, len(points) - 1),
@@ -270,7 +270,7 @@ def arrangement(
     """
     if not 1 <= dimensions <= 3:
         raise ConfigError(
-            f"dimensions of an arrangement must be from 1 to 3, got {dimensions}"
+            f"an arrangement must have from 1 to 3 dimensions, got {dimensions}"
         )
     each = as_worlds(worlds, model)
     vectors = _vectors(model, worlds, layer)

@@ -85,7 +85,7 @@ def patch(
     shape = tokens.shape[-2:]
     if position is not None and not -shape[1] <= position < shape[1]:
         raise DataError(
-            f"position must be from {-shape[1]} to {shape[1] - 1}, got {position}"
+            f"'position' must be from {-shape[1]} to {shape[1] - 1}, got {position}"
         )
 
     spot = spot_of(model, layer)
@@ -98,7 +98,7 @@ def patch(
             place[:] = state
         except RuntimeError:
             raise DataError(
-                f"state must have the shape {list(place.shape)}, got {list(state.shape)}"
+                f"'state' must have the shape {list(place.shape)}, got {list(state.shape)}"
             ) from None
         return whole
 

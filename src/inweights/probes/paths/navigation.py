@@ -89,8 +89,9 @@ def navigation(
         held_out = paths_of(world.queries)
         if trained.shape[1] != held_out.shape[1] or trained.shape[1] < 3:
             raise DataError(
-                "navigation needs trained and held-out paths of one length with at least 3 "
-                f"nodes, got {trained.shape[1]} and {held_out.shape[1]}"
+                "navigation requires trained and held-out paths that all have the same "
+                "length, "
+                f"at least 3 nodes, got {trained.shape[1]} and {held_out.shape[1]}"
             )
         arms = np.concatenate([trained, held_out])
         vectors = table[replica] - table[replica, arms].mean((0, 1))
@@ -252,8 +253,8 @@ def ridge_map(
     """
     if not ridge > 0 or not len(inputs):
         raise DataError(
-            f"ridge must be above 0, and there must be at least one pair, got {ridge} and "
-            f"{len(inputs)}"
+            f"'ridge' must be above 0, and there must be at least one pair of vectors, got "
+            f"ridge = {ridge} and {len(inputs)} pairs"
         )
     gram = inputs.T @ inputs
     # In proportion to the mean eigenvalue, so that the scale of the vectors does not

@@ -162,7 +162,8 @@ def _check_graph(name: str, graph: Graph) -> int:
     count = len(world.vocabulary["node"])
     if count > MOST:
         raise ConfigError(
-            f"graph '{name}' has {count:,} nodes; up to {MOST:,} can be recorded and shown. Use "
+            f"graph '{name}' has {count:,} nodes; at most {MOST:,} nodes can be recorded "
+            "and shown. Use "
             "a part of it, or train on it without recording, as shown in docs/navigation.md"
         )
     if not _has_far_nodes(*edge_ends(world)):

@@ -138,7 +138,7 @@ def arguments(
         raise ConfigError(
             f"figure '{figure.id}': the drawing '{figure.kind}' takes {len(wanted)} table(s) "
             f"({', '.join(wanted)}), not {len(figure.sources)} ({', '.join(figure.sources)}); "
-            "change the figure's sources"
+            "change the sources of the figure"
         )
     hint = f"Figure '{figure.id}' of kind '{figure.kind}'."
     check_names("option", figure.options, options, hint=hint)

@@ -92,8 +92,9 @@ class ThroughTime:
                 sorted(set(t["step"]))[:5] for t in (self.matrices, self.states)
             )
             raise DataError(
-                f"the matrices (steps {one} …) and the states (steps {other} …) have no common "
-                "step; measure both at the same interval"
+                f"the matrices (steps {one} …) and the states (steps {other} …) have no "
+                "step in "
+                "common; measure both at the same interval"
             )
         for at in self.moments or ():
             if at not in self.steps:

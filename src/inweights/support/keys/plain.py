@@ -115,7 +115,9 @@ def _named(value: Any) -> Any:
     if isinstance(value, type):
         return [public_name(value), *_contents(value)]
     if callable(value):
-        raise ConfigError(f"{value!r} must be a function or a functools.partial of one")
+        raise ConfigError(
+            f"{value!r} must be a function or a functools.partial of a function"
+        )
     return None
 
 

@@ -140,7 +140,8 @@ def lemma_18(
     inputs = labels * per_label
     if width < inputs:
         raise ConfigError(
-            f"width must be at least {inputs}, the number of orthonormal inputs, got {width}"
+            f"'width' must be at least {inputs}, the number of orthonormal inputs, got "
+            f"{width}"
         )
     weights = [rng.normal(0, width**-0.5, (width, width)) for _ in range(layers)]
     behind = [rng.normal(0, width**-0.5, (labels, width))]

@@ -79,7 +79,7 @@ def noise(
             raise ConfigError(f"{name} must be finite and > 0, got {value}")
     if steps < 1:
         raise ConfigError(
-            f"steps, the updates of stage 1, must be at least 1, got {steps}"
+            f"'steps', the number of updates in stage 1, must be at least 1, got {steps}"
         )
     return hidden / (rate * kappa * steps / (2 * n)) ** 2
 
@@ -125,7 +125,8 @@ def curriculum_cosine(
     """
     if not (rho >= 1 and math.isfinite(rho)):
         raise ConfigError(
-            f"rho, the number of copies of the similarity premise, must be at least 1, got {rho}"
+            "'rho', the number of copies of the similarity premise, must be at least 1, "
+            f"got {rho}"
         )
     if not (noise >= 0 and math.isfinite(noise)):
         raise ConfigError(f"noise must be at least 0, got {noise}")
@@ -218,7 +219,7 @@ def linear_cosines(
         or (pairs >= size).any()
     ):
         raise DataError(
-            f"pairs must have the shape [P, 2] and contain tokens from 0 to {size - 1}"
+            f"'pairs' must have the shape [P, 2] and contain token ids from 0 to {size - 1}"
         )
     weights = weights_of(world, roles or dict.fromkeys(world.facts.role_names, 1.0))
     alpha = linear_coefficients(world, weights)

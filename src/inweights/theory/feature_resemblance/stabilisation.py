@@ -124,7 +124,9 @@ def propositions(
     """
     spectrum = _spectrum(run, a)
     if not 1 <= spaces < spectrum.spaces:
-        raise DataError(f"spaces must be from 1 to {spectrum.spaces - 1}, got {spaces}")
+        raise DataError(
+            f"'spaces' must be from 1 to {spectrum.spaces - 1}, got {spaces}"
+        )
     target = spectrum.vectors[:, spectrum.space < spaces]
     vanish = target.shape[1]
     walk = np.linalg.eigvalsh(operator(a))

@@ -126,8 +126,8 @@ def deep_start(
     """
     if min(width, layers) < 1 or labels < 2:
         raise ConfigError(
-            "width and layers must be at least 1 and labels at least 2, "
-            f"got {width}, {layers} and {labels}"
+            "'width' and 'layers' must be at least 1 and 'labels' at least 2, "
+            f"got width = {width}, layers = {layers} and labels = {labels}"
         )
     _check_delta(delta)
     generator = Streams(seed).numpy(INITIALISATION, "deep")

@@ -69,7 +69,8 @@ def bit_complexity(
     """
     if dimensions < 1 or cells < 2:
         raise DataError(
-            f"dimensions must be at least 1 and cells at least 2, got {dimensions} and {cells}"
+            "'dimensions' must be at least 1 and 'cells' at least 2, got dimensions = "
+            f"{dimensions} and cells = {cells}"
         )
     nodes, associations = counted_associations(a)
     geometric = nodes * dimensions * math.log2(cells) * (1 if tied else 2)
@@ -131,7 +132,8 @@ def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> i
     """
     if arms < 2 or not 0 < closeness < 1:
         raise DataError(
-            f"arms must be at least 2 and closeness between 0 and 1, got {arms} and {closeness}"
+            f"'arms' must be at least 2 and 'closeness' between 0 and 1, got arms = {arms} "
+            f"and closeness = {closeness}"
         )
     high = math.ceil(16 * math.log(arms + 1) / closeness**2)
     drawn = np.random.default_rng(seed).normal(size=(high, arms))

@@ -184,7 +184,7 @@ def descend(
     """
     if start.ndim != 3 or (targets is not None and targets.shape != start.shape):
         raise DataError(
-            "start must have the shape [R, N, D], and targets the same shape; "
+            "'start' must have the shape [R, N, D], and 'targets' the same shape; "
             f"got {start.shape} and {None if targets is None else targets.shape}"
         )
     _check(start, a, targets)
@@ -196,7 +196,8 @@ def descend(
     eta = np.asarray(rate, start.dtype).reshape(-1, 1, 1)
     if len(eta) not in (1, len(start)):
         raise DataError(
-            f"expected one rate, or one per replica ({len(start)}), got {len(eta)}"
+            f"expected one learning rate, or one for each replica ({len(start)}), got "
+            f"{len(eta)}"
         )
     if hasattr(a, "tocsr"):
         if targets is not None:
@@ -215,7 +216,9 @@ def descend(
             step += count
         if not np.isfinite(v).all():
             bad = np.flatnonzero(~np.isfinite(v).all((1, 2))).tolist()
-            raise SolverError(f"replicas {bad} diverged by step {step}; lower the rate")
+            raise SolverError(
+                f"replicas {bad} diverged by step {step}; lower the learning rate"
+            )
         kept.append((updates.losses(v, u), v.copy()))
     return Trajectory(
         vectors=v,

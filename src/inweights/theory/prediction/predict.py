@@ -116,7 +116,7 @@ def predict(
     """
     if not 0 <= tie < 1:
         raise ConfigError(
-            f"tie must be at least 0 and below 1 (the margin of the facts), got {tie}"
+            f"'tie' must be at least 0 and below 1 (the margin of the facts), got {tie}"
         )
     check_seconds(seconds)
     if not len(world.facts):
@@ -151,7 +151,7 @@ def predict(
     whole = len(found) > 1 and whole_fits(world, None if state else most, decay)
     if state and (decay is not None or not whole):
         raise ConfigError(
-            "state has an effect only if thousands of facts are covered by one "
+            "'state' has an effect only if thousands of facts are covered by one "
             f"program; these {len(world.facts):,} facts are not (they are few, a decay "
             "is given, or prompts of identities have several tokens), so leave out state"
         )

@@ -256,8 +256,8 @@ class Prediction:
         if not all(isinstance(part, Solution) for part in self.parts):
             raise ConfigError(
                 "intervals can be proved only for program (2), but this prediction "
-                "uses the soft program; predict without decay, from facts that are "
-                "compatible with each other"
+                "uses the soft program; predict without weight decay, and from "
+                "facts that do not contradict each other"
             )
         known = self.queries["query"].to_list()
         wanted = known if queries is None else list(queries)

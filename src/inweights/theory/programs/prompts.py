@@ -149,10 +149,11 @@ def check_facts(world: World, row: Ids, right: Bools, answers: Answers) -> None:
         if answers == "one":
             raise DataError(
                 f"facts {first} {named(first)} and {others[0]} {named(others[0])} contradict each "
-                "other: the same prompt has two answers. If both are right, use answers='several' "
+                "other: the same prompt has two answers. If both are correct, use "
+                "answers='several' "
                 "(--answers several); if not, remove one"
             )
     if right.all():
         raise DataError(
-            "every output is a right answer to every fact, so there are no constraints"
+            "every output is a correct answer to every fact, so there are no constraints"
         )

@@ -154,7 +154,7 @@ def solve_soft(
     """
     if not 0 < decay < np.inf:
         raise ConfigError(
-            f"decay must be above 0, got {decay}; without decay, solve program (2)"
+            f"'decay' must be above 0, got {decay}; without weight decay, solve program (2)"
         )
     check_limits(program, gap, iterations, seconds, start)
     began = time.perf_counter()

@@ -91,7 +91,7 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
             raise DataError(
                 "the worlds of all replicas must have the same number of tokens, and their "
                 "statements must have the same lengths and roles, and must agree in which "
-                "of them are out of distribution; train other worlds separately"
+                "of them are out of distribution; train a model on the other worlds separately"
             )
     return given
 

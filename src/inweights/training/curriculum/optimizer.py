@@ -95,7 +95,8 @@ class Optimizer(Config):
         others = (self.momentum, self.betas, self.epsilon)
         if not isinstance(self.kind, str) and others != (0.0, (0.9, 0.999), 1e-8):
             raise ConfigError(
-                "optimizer.momentum, betas and epsilon have no effect on an optimizer of your own; "
+                "'momentum', 'betas' and 'epsilon' have no effect on an optimizer of your "
+                "own; "
                 "bind its options, as in functools.partial(torch.optim.Muon, momentum=0.9)"
             )
         # Each option has an effect on only some of the named optimizers.
@@ -155,7 +156,8 @@ class Schedule(Config):
     def __post_init__(self) -> None:
         if isinstance(self.kind, Code) and (self.warmup or self.final or self.hold):
             raise ConfigError(
-                "schedule.warmup, final and hold have no effect on a schedule of your own; leave "
+                "'warmup', 'final' and 'hold' have no effect on a schedule of your own; "
+                "leave "
                 "them out"
             )
         check_size("schedule.warmup", self.warmup, least=0, most=MAX_STEPS)
@@ -165,7 +167,8 @@ class Schedule(Config):
         refuse_idle("schedule", {"final": self.final}, falls, "kind = 'constant'")
         if self.hold and self.kind == "constant":
             raise ConfigError(
-                "schedule.hold has no effect on a constant rate; leave it out, or choose the kind "
+                "schedule.hold has no effect with a constant learning rate; leave it out, "
+                "or choose the kind "
                 "'linear' or 'cosine'"
             )
 
@@ -194,7 +197,8 @@ class Schedule(Config):
             if not (isinstance(factor, int | float) and 0 <= factor < math.inf):
                 raise ConfigError(
                     f"the schedule {self.kind.name} returned {factor!r} at step {step} of {steps}; "
-                    "it must return a factor of the rate, a number of at least 0"
+                    "it must return the factor that multiplies the learning rate, a number "
+                    "of at least 0"
                 )
             return factor
         if step < self.warmup:

@@ -154,7 +154,8 @@ class Phase(Config):
         several = (several,) if callable(several) else several
         if not isinstance(several, Iterable):
             raise ConfigError(
-                f"phase '{self.name}': observers must be functions or subclasses of Observer, "
+                f"phase '{self.name}': 'observers' must be functions or subclasses of "
+                "Observer, "
                 f"got {several!r}"
             )
         force_setattr(self, "observers", tuple(as_code(one, "seen") for one in several))
@@ -190,13 +191,14 @@ class Phase(Config):
         for key, size in sizes.items():
             if size < 0:
                 raise ConfigError(
-                    f"phase '{self.name}': batch must be at least 0 (0 for all facts), got {size}"
+                    f"phase '{self.name}': 'batch' must be at least 0 (0 means all facts), "
+                    f"got {size}"
                 )
             drawn += [role for role in key.split("+") if role]
         for role in drawn:
             if drawn.count(role) > 1:
                 raise ConfigError(
-                    f"phase '{self.name}': batch names the role '{role}' twice"
+                    f"phase '{self.name}': 'batch' names the role '{role}' twice"
                 )
         if self.roles:
             check_names(f"role in batch of phase '{self.name}'", drawn, self.roles)

@@ -171,7 +171,8 @@ def answer_ranks(
     if len(groups) != 1:
         raise DataError(
             f"{part} must have prompts of one length and answers of one length, got "
-            f"{len(groups)} pairs of lengths; give indices of statements with the same lengths"
+            f"{len(groups)} pairs of lengths; pass the indices of statements with the same "
+            "lengths"
         )
     group = groups[0]
     device = model.column.device

@@ -75,8 +75,8 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
         check_counts("analogy", self, **least)
         if not 1 <= self.labels <= self.n:
             raise ConfigError(
-                f"analogy: categories must be from 1 to n = {self.n}, got {self.labels}; a label "
-                "without a tuple would never be trained"
+                f"analogy: categories must be from 1 to n = {self.n}, got {self.labels}; a model "
+                "would never be trained on a label that no tuple has"
             )
 
     @property

@@ -68,22 +68,23 @@ class Hops(Config, tag_field="kind", tag="hops"):
     def __post_init__(self) -> None:
         if self.n < 2 or self.hops < 2:
             raise ConfigError(
-                f"hops: n and hops must be at least 2, got {self.n} and {self.hops}"
+                f"hops: 'n' and 'hops' must be at least 2, got {self.n} and {self.hops}"
             )
         check_size("hops: relations", self.relations)
         if not 0 <= self.trained < 1:
             raise ConfigError(
-                f"hops: trained must be a fraction from 0 up to below 1, got {self.trained}"
+                f"hops: 'trained' must be at least 0 and below 1, got {self.trained}"
             )
         longest = self.hops if self.longest is None else self.longest
         if not 2 <= self.shortest <= longest <= self.hops:
             raise ConfigError(
-                f"hops: shortest and longest must satisfy 2 <= shortest <= longest <= hops = "
+                "hops: 'shortest' and 'longest' must satisfy 2 <= shortest <= longest <= "
+                "hops = "
                 f"{self.hops}, got shortest = {self.shortest} and longest = {longest}"
             )
         if not self.trained and (self.shortest > 2 or self.longest is not None):
             raise ConfigError(
-                "hops: shortest and longest have no effect without trained chains"
+                "hops: 'shortest' and 'longest' have no effect when no chain is trained"
             )
         if isinstance(self.identity, tuple):
             check_names("level in identity of hops", self.identity, self.bridges)

@@ -60,7 +60,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
     def __post_init__(self) -> None:
         if self.groups < 2:
             raise ConfigError(
-                f"implication: groups must be at least 2, got {self.groups}"
+                f"implication: 'groups' must be at least 2, got {self.groups}"
             )
         if self.told < 1 or self.denied < 0 or self.told + self.denied >= self.members:
             raise ConfigError(

@@ -112,7 +112,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         check_task(self, "path-star")
         if self.after_leaf and not self.reverse:
             raise ConfigError(
-                "path-star: after_leaf requires reverse paths; also set reverse"
+                "path-star: 'after_leaf' requires reversed paths; also set 'reverse'"
             )
 
     @property
@@ -276,10 +276,10 @@ def check_task(task: _Task, kind: str) -> None:
             ``answer="first"``.
     """
     if task.pauses < 0:
-        raise ConfigError(f"{kind}: pauses must be at least 0, got {task.pauses}")
+        raise ConfigError(f"{kind}: 'pauses' must be at least 0, got {task.pauses}")
     if not 0 < task.train < 1:
         raise ConfigError(
-            f"{kind}: train must be above 0 and below 1, got {task.train}"
+            f"{kind}: 'train' must be above 0 and below 1, got {task.train}"
         )
     if not task.pauses and not task.task_tokens:
         raise ConfigError(
@@ -288,7 +288,8 @@ def check_task(task: _Task, kind: str) -> None:
         )
     if task.reverse and task.answer == "first":
         raise ConfigError(
-            f"{kind}: answer = 'first' is not defined for reverse paths; leave out one of the two"
+            f"{kind}: answer = 'first' is not defined for reversed paths; leave out one of "
+            "the two"
         )
 
 

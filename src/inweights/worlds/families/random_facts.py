@@ -84,7 +84,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         check_counts("random-facts", self, subjects=least, bridges=least, objects=least)
         if not 2 <= self.hops <= 8:
             raise ConfigError(
-                f"random-facts: hops must be from 2 to 8, got {self.hops}"
+                f"random-facts: 'hops' must be from 2 to 8, got {self.hops}"
             )
         check_size("random-facts: popularity", self.popularity, least=0)
         if not (0 < self.told <= 1 and 0 <= float(self.identity) <= 1):
@@ -95,7 +95,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         least = min(round(self.told * n) for n in self.levels[:-1])
         if not 0 <= self.several <= least or not 0 <= 2 * self.pairs <= self.levels[0]:
             raise ConfigError(
-                f"random-facts: several must be from 0 to {least} and pairs from 0 to "
+                f"random-facts: 'several' must be from 0 to {least} and 'pairs' from 0 to "
                 f"{self.levels[0] // 2}, got {self.several} and {self.pairs}"
             )
 
@@ -164,7 +164,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         if not rows:
             raise ConfigError(
                 f"random-facts: no fact is drawn, since {self.told} × {max(self.levels)} entities "
-                "rounds to 0; raise `told` or the number of entities"
+                "rounds to 0; increase `told` or the number of entities"
             )
         table = np.array(rows)
         facts = {"triple": (table[:, :2], table[:, 2:]), "identity": (column, column)}
@@ -230,8 +230,8 @@ def _second_values(
     """Return a further fact with a different value for each given fact."""
     if rows and len(answers) < 2:
         raise ConfigError(
-            "random-facts: several needs relations with at least two answers; raise the number "
-            "of bridges or objects, or set crossing"
+            "random-facts: 'several' requires relations with at least two answers; increase "
+            "the number of bridges or objects, or set 'crossing'"
         )
     further: Rows = []
     for subject, relation, value in rows:

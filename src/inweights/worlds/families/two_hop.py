@@ -93,7 +93,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         check_counts("two-hop", self, n=2)
         if not 1 <= self.complexity <= self.n:
             raise ConfigError(
-                f"two-hop: complexity must be from 1 to n = {self.n}, got {self.complexity}; "
+                f"two-hop: 'complexity' must be from 1 to n = {self.n}, got "
+                f"{self.complexity}; "
                 "a subject cannot reach more objects than exist"
             )
         if not 1 <= self.second_relations <= MOST or not 1 <= self.slices <= MOST:
@@ -110,20 +111,20 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         total = self.n * self.slices * self.second_relations
         if not 0.0 <= self.trained < 1.0 or round(self.trained * total) == total:
             raise ConfigError(
-                f"two-hop: trained must be a fraction from 0 up to below 1, got {self.trained}; "
+                f"two-hop: 'trained' must be at least 0 and below 1, got {self.trained}; "
                 f"of {total} two-hop facts, at least one must be a query"
             )
         if self.bridges is not None and self.maps != "sampled":
             raise ConfigError(
-                f"two-hop: bridges requires maps = 'sampled', got maps = '{self.maps}'"
+                f"two-hop: 'bridges' requires maps = 'sampled', got maps = '{self.maps}'"
             )
         if self.bridges is not None and not 1 <= self.bridges <= self.n:
             raise ConfigError(
-                f"two-hop: bridges must be from 1 to n = {self.n}, got {self.bridges}"
+                f"two-hop: 'bridges' must be from 1 to n = {self.n}, got {self.bridges}"
             )
         if not 0.0 <= self.unseen < 1.0:
             raise ConfigError(
-                f"two-hop: unseen must be a fraction from 0 up to below 1, got {self.unseen}"
+                f"two-hop: 'unseen' must be at least 0 and below 1, got {self.unseen}"
             )
         if self.unseen and (not self.trained or self.bridges is None):
             raise ConfigError(

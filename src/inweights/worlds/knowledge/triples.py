@@ -99,7 +99,8 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         share = 0.0 if isinstance(self.identity, tuple) else float(self.identity)
         if not 0.0 <= share <= 1.0:
             raise ConfigError(
-                "triples: identity must be a fraction from 0 to 1, or names of relations, got "
+                "triples: 'identity' must be a fraction from 0 to 1, or the names of "
+                "relations, got "
                 f"{self.identity}"
             )
 

@@ -45,7 +45,7 @@ def hub_rows(name: str, *, download: bool) -> Iterator[Mapping[str, Any]]:
     if not download:
         raise ConfigError(
             f"there is no file {name}; to download a data set from the Hugging Face "
-            "hub, set --download"
+            "hub, pass --download"
         )
     datasets = optional("hf", f"fetching {name}", "datasets")
     try:

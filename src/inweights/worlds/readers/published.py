@@ -91,7 +91,7 @@ def _hop(
     relation = next(filter(None, relations), "")
     if not relation.strip():
         raise DataError(
-            f"{where}: the relation has no name; expected a column r{hop}.category"
+            f"{where}: the relation has no name; expected it in the column r{hop}.category"
         )
     prompt = row.get(f"r{hop}(e{hop}).prompt", "")
     cells = [row.get(f"e{hop + 1}.{key}", "") for key in _ALIASES]

@@ -281,7 +281,7 @@ def _path_star(given: Paths, edges: Sequence[str], scale: str) -> tuple[str, ...
 
     if len(edges) > 1:
         raise ConfigError(
-            f"--paths takes the edges of one file, got {len(edges)} files"
+            f"--paths requires the edges of exactly one file, got {len(edges)} files"
         )
     assert given.paths is not None
     edge_file = edges[0] if edges else None

@@ -81,6 +81,7 @@ def _models(run: Run, every: int) -> Iterator[tuple[int, Model, bool]]:
         return
     if every and not isinstance(learner, Optimum):
         raise ConfigError(
-            f"{type(learner).__name__} returns only its final model; measure without 'every'"
+            f"{type(learner).__name__} returns only its final model, so nothing can be "
+            "measured during training; leave out 'every'"
         )
     yield 0, learner.learn(run.world, run.trial.model, run.seed), True

@@ -73,7 +73,7 @@ def measure_model(
             raise
         raise RunError(
             f"runs diverged, and '{measure.name}' cannot measure weights that are not finite "
-            f"({error}); lower the rate"
+            f"({error}); lower the learning rate"
         ) from error
     return table
 

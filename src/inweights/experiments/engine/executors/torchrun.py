@@ -93,7 +93,7 @@ class Leader:
         """
         if self.apart:
             raise RunError(
-                "not trained, because the processes of torchrun are no longer "
+                "this run was not trained, because the processes of torchrun are no longer "
                 "synchronised after an error"
             )
         task = LearnTask(block.runs, (), ((),) * len(block.runs))

@@ -86,7 +86,8 @@ class PaperSetting(Config):
             )
         if (self.paper is not None or self.every) != bool(self.place):
             raise ConfigError(
-                "'place' must be given if 'paper' or 'every' is given, and only then"
+                "'place' is required with 'paper' or 'every', and is not allowed without "
+                "them"
             )
         if (self.code is None) != (not self.at):
             raise ConfigError("'code' and its place 'at' must be given together")

@@ -185,15 +185,17 @@ def _listed_points(over: Any) -> list[list[Change]]:
     """Return the points of a list, after checking that all of them set the same paths."""
     if not isinstance(over, Sequence) or isinstance(over, str):
         raise ConfigError(
-            'over must map paths to values, {"world.n": [10, 20]}, or a list of points, '
-            f'[{{"world.n": 10}}], got {over!r}'
+            "'over' must be a dictionary that maps paths to values, such as "
+            '{"world.n": [10, 20]}, or a list of points, such as [{"world.n": 10}], '
+            f"got {over!r}"
         )
     if not over:
         raise ConfigError("the list of points is empty; give at least one")
     for place, point in enumerate(over):
         if not isinstance(point, Mapping):
             raise ConfigError(
-                f'a point must map paths to values, {{"world.n": 10}}, got {point!r}'
+                "a point must be a dictionary that maps paths to values, such as "
+                f'{{"world.n": 10}}, got {point!r}'
             )
         if set(point) != set(over[0]):
             raise ConfigError(

@@ -64,7 +64,9 @@ class Analogies(iw.Config):
     def __post_init__(self) -> None:
         check_names("condition", [self.condition], (*CONDITIONS, *READINGS))
         if self.rows == 1 or self.rows < 0:
-            raise ConfigError(f"rows must be at least 2, or 0 for all, got {self.rows}")
+            raise ConfigError(
+                f"'rows' must be at least 2, or 0 to use all rows, got {self.rows}"
+            )
 
     @property
     def drawn(self) -> bool:

@@ -58,7 +58,7 @@ class TrainingMix(iw.Config):
     def __post_init__(self) -> None:
         if not 0 <= self.composed < 1:
             raise ConfigError(
-                f"composed must be at least 0 and below 1, got {self.composed:g}"
+                f"'composed' must be at least 0 and below 1, got {self.composed:g}"
             )
 
     @property

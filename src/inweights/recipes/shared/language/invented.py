@@ -72,16 +72,18 @@ class Invented(iw.Config):
     def __post_init__(self) -> None:
         if not 2 <= self.countries <= min(self.towns, len(_COUNTRIES)):
             raise ConfigError(
-                f"countries must be from 2 to {min(self.towns, len(_COUNTRIES))}, got "
+                f"'countries' must be from 2 to {min(self.towns, len(_COUNTRIES))}, got "
                 f"{self.countries}"
             )
         if self.people < self.towns:
             raise ConfigError(
-                f"people must be at least the number of towns ({self.towns}), got {self.people}"
+                f"'people' must be at least the number of towns ({self.towns}), got "
+                f"{self.people}"
             )
         if self.second == "known" and self.towns > len(CITIES):
             raise ConfigError(
-                f"towns must be at most {len(CITIES)}, the number of known cities, got {self.towns}"
+                f"'towns' must be at most {len(CITIES)}, the number of known cities, got "
+                f"{self.towns}"
             )
 
     def build(self, seed: int) -> Knowledge:

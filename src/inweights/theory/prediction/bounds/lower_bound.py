@@ -91,8 +91,8 @@ def prove(
     wrong = np.where(program.right, -dual, dual).max() > 0
     if wrong or np.abs(dual.sum(1)).max() > 1e-9 * max(1.0, float(np.abs(dual).max())):
         raise ConfigError(
-            "invalid multipliers: they must be at least 0 for right answers, at most 0 for "
-            "others, and each row must sum to 0"
+            "invalid multipliers: they must be at least 0 for correct answers and at most 0 "
+            "for other answers, and each row must sum to 0"
         )
     residual = program.counts.T @ dual - functional
     return float(dual[program.right].sum()) - norm * operator_norm(residual)

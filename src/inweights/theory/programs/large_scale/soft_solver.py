@@ -88,7 +88,7 @@ def solve_soft_large(
     """
     if not 0 < decay < np.inf:
         raise ConfigError(
-            f"decay must be above 0, got {decay}; without decay, solve program (2)"
+            f"'decay' must be above 0, got {decay}; without weight decay, solve program (2)"
         )
     check_limits(program, gap, iterations, seconds, None)
     began = time.perf_counter()

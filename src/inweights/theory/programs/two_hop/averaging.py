@@ -30,7 +30,7 @@ def average(templates: Float[Floats, "P K"]) -> Parameters:
     n = columns // 2
     if rows != columns + 2 or columns % 2 or n < 2:
         raise DataError(
-            f"templates must have shape [2n + 2, 2n], got {templates.shape}"
+            f"'templates' must have the shape [2n + 2, 2n], got {templates.shape}"
         )
     blocks = {
         "a": templates[:n, :n],

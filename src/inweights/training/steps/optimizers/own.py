@@ -130,8 +130,8 @@ class OwnOptimizer:
             return
         if before != [parameter.data_ptr() for parameter, _ in self._linked]:
             raise ConfigError(
-                f"{self._name} replaces the memory of parameters (p.data = ...); "
-                "change parameters in place, as in p.add_(...)"
+                f"{self._name} replaces the tensors of parameters (p.data = ...); "
+                "it must change parameters in place, as in p.add_(...)"
             )
         self.state()  # raises an error now, not at a checkpoint, if it cannot be stored
         self._unchecked = False

@@ -261,7 +261,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
             "self_edge": edge_facts(np.stack([selves, selves], axis=1), mark),
         }
         if not any(len(prompts) for prompts, _ in facts.values()):
-            raise DataError("the graph has no edge, so there is nothing to train on")
+            raise DataError("the graph has no edge, so a model cannot be trained on it")
         queries = self._queries(found, place, ids, vocabulary)
         return World.of(
             self, seed, vocabulary, facts, queries, "no path is trained, only edges"
@@ -275,7 +275,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
             return {}
         if not edges.paths:
             raise DataError(
-                f"{self.file} has no line 'leaf=root,…,leaf'; set paths = false"
+                f"{self.file} has no line 'leaf=root,…,leaf'; add such lines, or set paths "
+                "= false"
             )
         if len(set(map(len, edges.paths))) > 1:
             raise DataError(

@@ -76,7 +76,8 @@ class Wording(Config):
         for relation, templates in self.statements.items():
             if not templates:
                 raise ConfigError(
-                    f"wording: relation '{relation}' has no template; give one"
+                    f"the relation '{relation}' has no sentence template; add one to the "
+                    "wording"
                 )
             for template in templates:
                 if not re.fullmatch(

@@ -245,5 +245,5 @@ def from_graph(graph: Any) -> EdgeList:
     links = [(labels[u], labels[v]) for u, v in graph.edges()]
     edges = EdgeList.collect(links, labels.values())
     if not edges.links:
-        raise DataError("the graph has no edge, so there is nothing to train on")
+        raise DataError("the graph has no edge, so a model cannot be trained on it")
     return edges
