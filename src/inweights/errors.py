@@ -26,7 +26,7 @@ class InweightsError(Exception):
 
 
 class ConfigError(InweightsError, ValueError):
-    """Error for an invalid config, option or name, such as that of a recipe."""
+    """Error for an invalid config, option or name, such as the name of a recipe."""
 
 
 class DataError(InweightsError, ValueError):
@@ -118,7 +118,7 @@ def check_names(
     """Raise an error for the first given name that is not among the valid ones.
 
     Args:
-        kind: What the names are, such as ``strategy``, for the error message.
+        kind: Kind of the names, such as ``strategy``, for the error message.
         given: The given names.
         known: The valid names.
         error: Class of the error; by default ``ConfigError``.
@@ -146,7 +146,7 @@ def unknown_name(
     all valid names, or the eight most similar ones if there are more than twenty.
 
     Args:
-        kind: What the name is, such as ``strategy``.
+        kind: Kind of the name, such as ``strategy``.
         given: The unknown name.
         known: The valid names.
         error: Class of the error; by default ``ConfigError``.

@@ -31,23 +31,24 @@ def ask(
 
     Args:
         model: Any model with ``R`` replicas: trained, loaded or wrapped. Alternatively
-            a pretrained language model, which counts as one replica; the question is
-            then phrased in English (:class:`~inweights.worlds.Wording`).
-        world: The world on which the model was trained, which defines the names of the
-            tokens: one world, or one per replica. For a language model, only the first
-            world is used.
+            a pretrained language model, which is treated as one replica; the question
+            is then phrased in English (:class:`~inweights.worlds.Wording`).
+        world: The world on which the model was trained, or one world per replica. It
+            defines the names of the tokens. For a language model, only the first world
+            is used.
         question: Names of tokens separated by spaces, or a list of names. For a
-            language model: a subject and one or more relations.
+            language model, they are a subject and one or more relations.
         best: Maximum number of answers per replica, from 1 to 1,000,000; by default 3.
 
     Returns:
         One row per replica and answer, the most probable answer first. There are fewer
         than ``best`` rows per replica if there are fewer candidates. Columns:
-        ``replica``, from 0; ``rank``, from 1; ``answer``, the name of a token (the
-        first token of an answer of several); ``probability``, from 0 to 1, relative to
-        all candidates; and ``right``, whether a fact or query of the world has this
-        answer, or null if the world does not contain the question. The candidates of a
-        language model are the objects of the last relation in the facts of the world.
+        ``replica``, from 0; ``rank``, from 1; ``answer``, the name of a token (if an
+        answer has several tokens, the first one); ``probability``, from 0 to 1,
+        relative to all candidates; and ``right``, whether this is the answer of a fact
+        or query of the world, or null if the world does not contain the question. The
+        candidates of a language model are the objects of the last relation in the facts
+        of the world.
 
     Raises:
         DataError: A word is not a token of the world (the message suggests similar
@@ -161,7 +162,7 @@ def prompt_of(world: World, question: str | Sequence[str]) -> list[int]:
     """Return the token ids of a question.
 
     Args:
-        world: The world that names the tokens.
+        world: The world that defines the names of the tokens.
         question: Names separated by spaces, or a list with one name per token. In a
             string, names may contain spaces: at each position, the longest matching
             name is used.
@@ -208,8 +209,8 @@ def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
         ``role`` (such as ``composition``), ``distribution`` (as
         :func:`inweights.probes.accuracy` explains it), ``first`` and ``second`` (mean
         accuracies of the two models over their replicas, from 0 to 1), ``difference``
-        (second minus first) and ``replicas`` (a text with both numbers of replicas,
-        such as ``4 and 2``).
+        (second minus first) and ``replicas`` (the numbers of replicas of the two models
+        as text, such as ``4 and 2``).
 
     Raises:
         ConfigError: A model has no replica axis, or the evaluation would need more

@@ -19,11 +19,12 @@ class Comparison:
 
     Attributes:
         runs: The two runs, in the order in which they were given.
-        settings: Values of the settings that differ, in pairs, by the path of the
-            setting, such as ``gpt.layers``; ``None`` for a run without the setting.
-            ``recipe``, ``scale`` and ``seeds`` (as text) are included.
-        claims: Results of each claim in the two runs, in pairs, by the claim's id;
-            ``None`` for a run without the claim.
+        settings: Pairs of values of the settings in which the runs differ, keyed by the
+            path of the setting, such as ``gpt.layers``. A value is ``None`` if its run
+            does not have the setting. ``recipe``, ``scale`` and ``seeds`` (as text) are
+            included.
+        claims: Pairs of results of each claim in the two runs, keyed by the claim's id.
+            A result is ``None`` if its run does not have the claim.
     """
 
     runs: tuple[Outcome, Outcome]

@@ -69,10 +69,10 @@ def to_dict(config: Config) -> dict[str, Any]:
 
 
 def from_dict(values: Mapping[str, Any]) -> Any:
-    """Create the config that a dictionary describes; fields that are missing have their defaults.
+    """Create the config described by a dictionary; missing fields have their default values.
 
-    A user's own class is found only if its module is already imported. A dictionary
-    never causes an import, except of modules of this library.
+    A user's own class is found only if its module is already imported. The function
+    itself imports only modules of this library.
 
     Args:
         values: The result of :func:`to_dict`, or the content of a YAML file, as a

@@ -48,7 +48,7 @@ def league(
     into: str | Path | None = None,
     **execution: Any,
 ) -> pl.DataFrame:
-    """Train a model with the league's recipe, and compare it with the stored results of models.
+    """Train a model with the league's recipe and compare it with stored results of other models.
 
     Args:
         model: Factory of modules, as for :func:`~inweights.wrap`, or config of a GPT,
@@ -57,19 +57,19 @@ def league(
         scale: ``smoke`` for a quick test, ``cpu`` for the table, or ``paper``.
         overrides: Changed settings, such as ``{"rate": 1e-3}``; by default none.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
-        into: Parent of the new entry's folder; by default no entry is written.
+        into: Parent folder of the new entry; by default no entry is written.
         **execution: Further arguments of :func:`inweights.run`, such as ``seeds``.
 
     Returns:
         One row per ``model``, ``identity`` (whether training includes identity facts),
-        ``trained`` (fraction of the two-hop facts in training) and ``hops``. The
-        column ``hops`` names the evaluated statements: ``all`` two-hop queries;
-        ``composition``, those whose two hops both occur in trained two-hop facts;
-        ``first_unseen``, ``second_unseen``, ``both_unseen``, those whose first, second
-        or both hops do not; or ``facts``, the facts of the role with the lowest
-        accuracy. Further columns: mean ``accuracy`` (0 to 1), number of ``seeds``, number
-        of ``parameters`` of one replica, ``operations`` (floating-point operations for a
-        prompt of three tokens), and ``own`` (true for ``model``, whose rows are first).
+        ``trained`` (fraction of the two-hop facts in training) and ``hops``, the
+        evaluated statements: ``all`` two-hop queries; ``composition``, those whose two
+        hops both occur in trained two-hop facts; ``first_unseen``, ``second_unseen``,
+        ``both_unseen``, those whose first hop, second hop or both hops do not; or
+        ``facts``, the facts of the role with the lowest accuracy. Further columns: mean
+        ``accuracy`` (0 to 1), number of ``seeds``, number of ``parameters`` of one
+        replica, ``operations`` (floating-point operations for a prompt of three
+        tokens), and ``own`` (true for ``model``, whose rows are first).
 
     Raises:
         ConfigError: The model is not of one of these kinds, its name is already used,
@@ -99,7 +99,7 @@ def beside(
     """Return the league table: the rows of a run, the stored rows, and the rows of entries.
 
     Args:
-        outcome: A run of the league's recipe; ``None`` for the other rows only.
+        outcome: A run of the league's recipe; if ``None``, only other rows are used.
         scale: Scale of the stored rows: ``smoke``, ``cpu`` or ``paper``.
         runs: Folder of all runs, from which the league's own run is read; by default
             ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.

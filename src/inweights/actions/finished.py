@@ -62,9 +62,10 @@ def find(
 ) -> Outcome | None:
     """Return the finished run of a recipe with the recipe's own settings, or ``None``.
 
-    Only runs whose seeds are consecutive from the recipe's first seed are considered;
-    of several such runs, the one with the most seeds is returned. If :func:`settle`
-    added seeds for some claims, each claim has the verdict with the most seeds.
+    Only runs with consecutive seeds that begin with the recipe's first seed are
+    considered. If there are several, the run with the most seeds is returned. If
+    :func:`settle` added seeds for some claims, each claim has the verdict that is based
+    on the most seeds.
 
     Args:
         recipe: Name of the recipe; its last part is enough if it is unique.
@@ -158,12 +159,13 @@ def open_run(
         name: Name of a recipe (its last part is enough if it is unique), the first
             letters of a run's hash, the run's folder or page, or ``last`` for the
             newest finished run.
-        scale: Scale of the run, if a recipe is named: ``smoke``, ``cpu`` or ``paper``.
+        scale: Scale of the run if ``name`` is a recipe: ``smoke``, ``cpu`` or
+            ``paper``.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
             It is not used if ``name`` is a folder or page.
-        again: Whether the figures and verdicts are computed again with this version of
-            the library, and the run's files are replaced; nothing is trained. By
-            default the files are only read, and the claims are judged in memory.
+        again: Whether to recompute the figures and verdicts with this version of the
+            library and replace the run's files; nothing is trained. By default the
+            files are only read, and the claims are judged in memory.
 
     Returns:
         The run: tables, figures, judged claims, settings, and the folder with its page.

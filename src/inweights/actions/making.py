@@ -46,10 +46,10 @@ class Cost:
         minutes: Minutes on one CPU core, for all seeds; ``None`` if the recipe was
             never timed.
         most: Whether the estimate is an upper limit, since training may stop early.
-        done: Whether a finished run exists. ``minutes`` is the time of a new run in
-            this case, too.
+        done: Whether a finished run exists. Even then, ``minutes`` is the time of a new
+            run.
         shared: Part of ``minutes`` for training runs that also belong to an earlier
-            recipe; they are trained once if weights are stored (``keep_models``).
+            recipe. They are run only once if weights are stored (``keep_models``).
     """
 
     recipe: str
@@ -77,8 +77,8 @@ def run(
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
         seeds: List of root seeds, or number of consecutive seeds. These begin with the
             recipe's newest block in the ledger if there is one and no setting is
-            changed, otherwise with the recipe's first seed. By default the number that
-            verdicts on all claims require, or the seeds that the recipe itself lists.
+            changed, otherwise with the recipe's first seed. By default, the number
+            required for verdicts on all claims, or the seeds that the recipe lists.
         overrides: Changed settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``; by
             default none.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` if that is
@@ -98,7 +98,7 @@ def run(
             ``ray://HOST:PORT`` of a cluster), ``fresh`` (whether everything is computed
             again), ``keep_models`` (whether trained weights are stored too, for
             ``outcome.models()``) and ``command`` (arguments of the command that repeats
-            the run, as a list; by default those of ``inweights run``).
+            the run, as a list; by default, the arguments of ``inweights run``).
 
     Returns:
         The run: tables, figures, judged claims, and the folder with its page.
@@ -174,8 +174,8 @@ def enough_seeds(recipe: Recipe, scale: str) -> int | None:
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
 
     Returns:
-        The number, at least the recipe's own; ``None`` if the recipe lists its root
-        seeds or has no number of seeds for this scale.
+        The number, which is at least the recipe's own; ``None`` if the recipe lists its
+        root seeds or has no number of seeds for this scale.
     """
     from inweights.experiments.engine.judging import seeds_to_judge
 

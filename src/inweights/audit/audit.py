@@ -47,10 +47,11 @@ class Audit:
             ``answers`` (numbers of distinct entities in these positions of the chains),
             ``complexity`` (largest number of objects that one subject reaches through
             any first relation followed by ``second``), ``expected`` (mean, over the
-            chains, of 1 / this number for the subject of the chain), ``stated`` (number
-            of chains whose answer is the object of a fact about the same subject) and
-            ``share`` (fraction of the chains that end in the most common answer). All
-            columns except ``chains`` are computed from the listed chains.
+            chains, of 1 / ``n``, where ``n`` is the number of objects that the subject
+            of the chain reaches in this way), ``stated`` (number of chains whose answer
+            is the object of a fact about the same subject) and ``share`` (fraction of
+            the chains that end in the most common answer). All columns except
+            ``chains`` are computed from the listed chains.
         listed: Fraction of all chains that were listed. It is below 1 if there are more
             than a million chains, and 1 if there are none.
         bridges: One row per entity that is the object of one fact and the subject of
@@ -63,9 +64,9 @@ class Audit:
             ``attribute``; a model may infer that the other has this value as well,
             correctly or not. Columns: ``shared``, ``attribute``, ``groups`` (number of
             values of ``shared``), ``pairs`` (number of pairs of entities) and ``late``
-            (number of those pairs whose shared value is trained in a later stage than
-            the attribute). Relations whose values are dates, numbers or unique to a
-            subject are left out.
+            (number of those pairs for which the shared value is learned in a later
+            stage than the attribute). Relations whose values are dates, numbers or
+            unique to a subject are left out.
         leaks: One row for each pair of a listed chain and a fact that directly states
             the answer of the chain: ``subject``, ``first``, ``bridge``, ``second``,
             ``answer``, ``stated_as`` (relation of the direct fact), ``fact`` (its
@@ -82,9 +83,9 @@ class Audit:
             suggests that one name is used for two things. Each entry contains the
             indices of the three facts
             (:class:`~inweights.audit.homonyms.Contradicted`).
-        entity_positions: Numbers of entities under the keys ``subject only``, ``object
-            only`` and ``both``, and number of dates and numbers among the objects under
-            ``literal``; these are not counted as entities.
+        entity_positions: Number of entities under each of the keys ``subject only``,
+            ``object only`` and ``both``. Under ``literal``, the number of dates and
+            numbers among the objects, which are not counted as entities.
         forecast: Result of :func:`inweights.predict` for the facts, or for a part of
             them if there are many; ``None`` if there is no prediction.
         why_no_forecast: Reason why there is no prediction; empty if there is one.
@@ -116,7 +117,7 @@ def audit(
     progress: SolverProgress | None = None,
     watch: Progress | None = None,
 ) -> Audit:
-    """Audit a set of triples: count its compositions, and predict which questions are answered.
+    """Audit a set of triples: count its compositions and predict which questions a model answers.
 
     Args:
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.
@@ -126,8 +127,8 @@ def audit(
         seconds: Time limit of the prediction, in seconds, from 0 to 10,000,000. The
             other parts of the audit have no time limit.
         wording: Sentence templates and kinds of relations. Templates and kinds that it
-            does not contain (with ``None``, all of them) are taken from the file, or
-            are generic if the file does not define them.
+            does not contain are taken from the file, or are generic if the file does
+            not define them. If it is ``None``, this applies to all of them.
         progress: Called during the prediction with a description, the number of
             iterations and the relative gap; ``None`` disables progress reporting.
         watch: Called before each part of the audit with the number of finished parts,

@@ -47,7 +47,7 @@ REPLAYED = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Augmented:
-    """Training set, control and held-out questions that :func:`augment` returns.
+    """Training set, control set and held-out questions that :func:`augment` returns.
 
     Attributes:
         train: One row per text, in the order of training: ``id`` (its index), ``fact``
@@ -74,12 +74,12 @@ class Augmented:
         chains: Number of all possible two-step questions (distinct prompts);
             ``questions`` may contain fewer.
         alone: Number of questions left out because they have no wrong candidate.
-        choices: Choices that ``auto`` made, one per kind of question; otherwise empty.
+        choices: Choices of ``auto``, one per kind of question; empty without ``auto``.
         facts: One row per fact: ``subject``, ``relation``, ``object``.
         rewritten: Number of facts for which a text from ``rewrite`` was used, and
             number of facts passed to ``rewrite``; both are 0 if it is ``None``.
-        often: How many rows of ``train`` state a given fact and no other: the smallest
-            and the largest number over all facts.
+        often: Smallest and largest number, over all facts, of rows of ``train`` that
+            state this fact and no other.
         doubtful: Number of facts that cannot begin a chain because their object may be
             a homonym (one name for two things).
     """
@@ -167,27 +167,27 @@ def augment(
         budget: Length of the training set, in tokens (in words if ``tokens`` is
             ``None``). It is filled with all facts, then with added texts in random
             order, then with repetitions. With 0, each row occurs once.
-        curriculum: ``joint`` trains in one stage, or in the stages of the file. ``sa``
-            trains facts whose value other subjects share, and the identities that a
-            strategy adds, before all other facts (Feature Resemblance, §5: similarity
-            before attribution).
+        curriculum: ``joint`` has one stage, or the stages of the file. In ``sa``, facts
+            whose value other subjects share, and the identities that a strategy adds,
+            come before all other facts (Feature Resemblance, §5: similarity before
+            attribution).
         seed: Root seed of all random choices among questions, chains and repetitions;
             from 0 to 2**63 - 1.
         tokens: Function that returns the number of tokens (above 0) of each text in a
-            list, such as the result of :func:`inweights.audit.token_counter`. With
+            list, such as the result of :func:`inweights.audit.token_counter`. If it is
             ``None``, length is measured in words.
         first: Chains of two facts, as pairs of indices (not checked), such as the
             result of :func:`inweights.audit.failing_chains`. They are stated before all
             other chains if ``most`` limits the number of chains.
         rewrite: Function that rewords texts for the strategy ``paraphrases``, such as
             :func:`inweights.lm.paraphraser`. It returns one text for each text given,
-            in the same order; texts that no longer state the fact are left out.
-            ``None`` uses only the templates. Errors of the function propagate.
+            in the same order; texts that no longer state the fact are left out. Its
+            errors propagate. If it is ``None``, only the templates are used.
         watch: Called with the number of finished parts, the number of all parts (3),
             and the name of the next part; ``None`` disables it.
 
     Returns:
-        The training set, the control, the questions, and counts; nothing is written.
+        The training set, the control set, the questions and counts. No file is written.
 
     Raises:
         ConfigError: A strategy, a kind of question or ``curriculum`` is unknown; a

@@ -172,7 +172,7 @@ def describe(
         facts: The facts of the chains.
         chains: Contradicted chains, from :func:`contradicted_chains`.
         shown: Largest number of chains of each pair of relations that are written out.
-            Only the number of the remaining chains is stated.
+            For the remaining chains, only their number is given.
 
     Returns:
         One text per pair of relations, in the order in which the pairs first occur in

@@ -18,9 +18,9 @@ def outlook(audit: Audit) -> pl.DataFrame:
 
     Returns:
         One row per pair of relations that form chains, most chains first. A prediction
-        may cover only a part of the facts; pairs for which it evaluates no query are
-        left out. The columns are ``first``, ``second`` (names of the relations),
-        ``chains`` (number of chains), ``complexity`` and ``expected`` as in
+        may cover only a part of the facts; pairs without an evaluated query are left
+        out. The columns are ``first``, ``second`` (names of the relations), ``chains``
+        (number of chains), ``complexity`` and ``expected`` as in
         :class:`~inweights.audit.Audit`, and the following counts of the prediction,
         which are null if the audit contains no prediction: ``questions`` (distinct
         prompts), ``follow`` (questions for which a right answer has the largest logit),
@@ -87,7 +87,7 @@ def headline(audit: Audit) -> str:
     Returns:
         One sentence without a full stop. It states how many questions follow (a right
         answer has the largest logit), and how many would follow with the advised
-        identities. Without a prediction, it states the number of questions and the
+        identities. If there is no prediction, it states the number of questions and the
         number of bridges without an identity. If there are no chains, it states that.
 
     Example:

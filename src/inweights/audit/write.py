@@ -39,9 +39,9 @@ def write_augmented(
 
     The folder contains the tables ``facts``, ``questions``, ``train`` and ``control``,
     each as Parquet and JSONL. ``train`` and ``control`` are written in three formats:
-    prompts with completions, texts, and chats. ``README.md`` is a card with which
-    ``datasets.load_dataset`` reads the tables, ``counts.json`` contains numbers of rows
-    and words, and ``lm_eval/`` contains one task for each kind of question. Texts
+    prompts with completions, texts, and chats. ``README.md`` is a card that enables
+    ``datasets.load_dataset`` to read the tables, ``counts.json`` contains numbers of
+    rows and words, and ``lm_eval/`` contains one task for each kind of question. Texts
     without a prompt are left out of chats and of further formats. The questions of each
     kind that a training text answers directly form a separate task (``KIND_told``).
     Equal data produces files with equal bytes.

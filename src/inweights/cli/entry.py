@@ -27,8 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
     Args:
-        arguments: Command-line arguments, without the program's name. With ``None``,
-            the default, the arguments of the current process are used.
+        arguments: Command-line arguments, without the program's name. If it is ``None``
+            (the default), the arguments of the current process are used.
 
     Returns:
         The exit code: 0 if the command succeeded; 1 if a run failed or was interrupted,

@@ -97,7 +97,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         check_types(self)
 
     def named(self) -> Self:
-        """Return the config whose fields enter the key of a run: by default, this config."""
+        """Return the config whose fields are part of a run's key: by default, this config."""
         return self
 
     def _take(self) -> None:

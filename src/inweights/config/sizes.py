@@ -26,9 +26,9 @@ def check_size(
         most: Largest valid number; by default :data:`MOST` (65,536), which also applies
             if ``above`` or ``below`` is given.
         above: Exclusive lower limit. It replaces ``least``, unless ``below`` is also
-            given. ``None`` for no such limit.
-        below: Exclusive upper limit, in addition to ``least`` and ``most``. ``None``
-            for no such limit.
+            given. By default there is no such limit.
+        below: Exclusive upper limit, in addition to ``least`` and ``most``. By default
+            there is no such limit.
 
     Raises:
         ConfigError: The number is out of range.

@@ -52,7 +52,7 @@ def encode(value: Any, hook: Hook | None = None) -> Any:
         hook: Function that is called with each value whose type is not ``None``, a
             Python boolean, number or string, a list or a dictionary. It returns JSON
             data, or ``None`` to have the value encoded as usual. Its exceptions
-            propagate. With ``None``, the default, no function is called.
+            propagate. If it is ``None`` (the default), no function is called.
 
     Returns:
         Lists, dictionaries, strings, booleans, finite numbers and ``None``. A value
@@ -85,8 +85,8 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
         data: Data as read from JSON or TOML.
         hook: Function that is called with each dictionary that has a key beginning with
             ``$``. It returns the value, or ``None`` to have the dictionary decoded as
-            usual. Its exceptions propagate. With ``None``, the default, no function is
-            called.
+            usual. Its exceptions propagate. If it is ``None`` (the default), no
+            function is called.
 
     Raises:
         ConfigError: A key that begins with ``$`` is unknown or is not the only key of
@@ -114,7 +114,7 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
 
 
 def to_json(value: Any, hook: Hook | None = None) -> bytes:
-    """Return a value as canonical JSON, which differs for values of different types or content.
+    """Return a value as canonical JSON; values of different types or content give different JSON.
 
     Dictionaries with the same items yield the same bytes even if the order of their
     keys differs; ``1``, ``1.0`` and ``True`` yield different bytes.

@@ -43,7 +43,7 @@ class Board(Carded):
     Attributes:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         claims: The claims that were not withdrawn, with their verdicts, grouped by
-            recipe in the order in which the recipes were first stated.
+            recipe, in the order in which they were stated.
         withdrawn: The lines of the ledger that withdrew claims.
         ledger_lines: All lines of the ledger.
         scores: Table of scores: one row per claim, version, case and seed, as
@@ -89,7 +89,7 @@ class Board(Carded):
         id), ``date``, ``scale``, ``version`` of the claim, ``verdict``, number of
         ``seeds``, ``why`` (the reason for a withdrawal), ``commit`` (of a verdict that
         is older than the ledger), ``hash`` (of everything that can change the claim's
-        number or verdict) and ``block`` of seeds. A column is null if a kind of line
+        number or verdict) and ``block`` of seeds. A value is null if the line's kind
         has no such field. :mod:`~.lines` explains the fields.
         """
         names = (
@@ -119,8 +119,8 @@ class Board(Carded):
 
         Checks (claims that hold by construction), exact scores (which do not depend on
         random numbers) and undecided claims are not counted. The bound is a sum over
-        claims. An interval misses the true value on each side with half of its error
-        probability; all later interim analyses together add half of that.
+        claims. On each side, an interval misses the true value with at most half of its
+        error probability; all later interim analyses together add at most half of that.
         """
         return sum(
             # A target with two edges can be missed on either side.
@@ -143,7 +143,7 @@ def read_board(
         results: Folder of the results.
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         only: Full names of recipes; ``None`` for all.
-        more: Rows of scores that are used in addition to the rows in the folder, as
+        more: Further rows of scores, used in addition to the rows in the folder, as
             mappings from column to value; by default none.
 
     Returns:
@@ -235,11 +235,11 @@ def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
 
 
 def called_now(verdict: str, claim: ClaimResult) -> str:
-    """Return the current name of a verdict in the ledger; only verdicts on substitutes change.
+    """Return the current name of a verdict in the ledger; only the names for substitutes differ.
 
     Until 27 November 2026, a claim that missed its target in a substitute for the
-    paper's protocol was called *not reproduced* like any other, and for some claims the
-    ledger stated a closer protocol than their settings imply
+    paper's protocol was called *not reproduced*, as under any other protocol. For some
+    claims, the ledger specified a closer protocol than their settings imply
     (:class:`~inweights.actions.ledger.lines.Corrected`).
 
     Args:

@@ -19,13 +19,13 @@ from inweights.support.keys.remembered import recall, remember
 
 
 def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
-    """Return, by claim id, a hash of everything that can change a claim's number or verdict.
+    """Return a hash of everything that can change a claim's number or verdict, for each claim.
 
     The hash covers the claim's score, target and rule, the stated number of seeds, the
     recipe's version, and the keys of everything that the recipe trains and measures at
-    the scale: settings, and versions of world, model, learner and probe. It covers
-    neither the words of a claim nor its source, protocol and published number, which
-    :func:`~.stating.stands` compares.
+    the scale: settings, and versions of world, model, learner and probe. The hash does
+    not cover the wording of a claim. Its source, protocol and published number are not
+    covered either, but are compared by :func:`~.stating.stands`.
 
     Args:
         recipe: The recipe.

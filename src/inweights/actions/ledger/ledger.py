@@ -36,7 +36,7 @@ class Entry:
         lines: All lines about the claim, the oldest first.
         stated: The line that states the current version; ``None`` if the claim was
             withdrawn, or has not been stated since the ledger was introduced.
-        claim: The claim in its current words; ``None`` if ``stated`` is ``None``.
+        claim: The claim in its current wording; ``None`` if ``stated`` is ``None``.
         withdrawn: The line that withdrew the claim; ``None`` if it is not withdrawn.
     """
 
@@ -49,7 +49,7 @@ class Entry:
     def version(self) -> int:
         """Largest version number of the claim in its lines; 0 if no line has a version.
 
-        Stating a claim again creates a new version; rewording a claim does not.
+        Stating a changed claim again creates a new version; rewording a claim does not.
         """
         return max((getattr(line, "version", 0) for line in self.lines), default=0)
 
@@ -115,12 +115,12 @@ class Ledger:
 
     Args:
         lines: The lines, the oldest first; by default none.
-        last: Hash of the last line in the file; empty, the default, if there are no
+        last: Hash of the last line in the file; empty (the default), if there are no
             lines.
 
     Attributes:
         lines: The lines, the oldest first.
-        entries: Entries by a key: the claim's id and its scale, separated by a space.
+        entries: Entries by key. A key is a claim's id and scale, separated by a space.
         last: Hash of the last line in the file; empty if there are no lines.
     """
 
@@ -214,9 +214,10 @@ class Ledger:
 def read_ledger(path: Path) -> Ledger:
     """Read a ledger and check its chain of hashes; if the file is missing, the ledger is empty.
 
-    A ledger records claims. Each line states a claim (before the run that judges it),
-    records a verdict on a claim, or rewords or withdraws a claim. It also contains the
-    hash of the previous line.
+    A ledger records claims. A line states a claim (before the run on which it is
+    judged), records a verdict on a claim, or rewords, corrects or withdraws a claim.
+    Some lines record a new rule for all claims. Each line also contains the hash of the
+    previous line.
 
     Args:
         path: The file, such as ``results/ledger.jsonl``.

@@ -117,14 +117,14 @@ class Earlier(_OfClaim, frozen=True, kw_only=True, tag="earlier"):
 
 
 class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
-    """Statement of a claim, written before the run that judges it.
+    """Statement of a claim, written before the run on which the claim is judged.
 
     Attributes:
         date: Date of the statement.
         claim: The claim.
         scale: Scale at which it is judged.
         version: Version number of the claim, starting at 1.
-        seeds: Number of seeds that the recipe states.
+        seeds: Number of seeds that the recipe specifies.
         block: Number of the block of seeds on which the claim is judged. Block ``b``
             begins with the root seed 1,000,000 ``b``. No seed of the block had been
             used when the claim was stated.
@@ -144,11 +144,11 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
 
 
 class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
-    """Change of a claim's words or its place in the paper, which has no effect on judgement.
+    """Change of a claim's wording or place in the paper, which does not affect its verdict.
 
     Attributes:
         date: Date of the change.
-        claim: The claim in its new words.
+        claim: The claim in its new wording.
         scale: Scale at which it is judged.
         before: The former sentence.
     """

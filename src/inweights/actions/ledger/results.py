@@ -75,8 +75,9 @@ def state(
     Args:
         scale: Scale at which the claims are judged: ``smoke``, ``cpu`` or ``paper``.
         only: Part of the names of the recipes; by default all recipes.
-        anew: Reason for stating again all claims that have not been judged in their
-            current version. By default (empty) only new and changed claims are stated.
+        anew: Reason for restating all claims that have not been judged in their current
+            version. If it is empty (the default), only new and changed claims are
+            stated.
         results: Folder of the results; by default :func:`results_root`.
         progress: Called with the number of recipes done, the total number, and the name
             of the next recipe; ``None`` disables it.
@@ -216,7 +217,7 @@ def record(
     """Add the scores of the runs on this disk to the results, and their verdicts to the ledger.
 
     A claim is included only if the line that states it was committed before the run
-    began. For other claims, a warning states the reason. Scores of seeds that are
+    began. For every other claim, a warning gives the reason. Scores of seeds that are
     already in the results are not changed.
 
     Args:

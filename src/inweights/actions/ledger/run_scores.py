@@ -23,8 +23,9 @@ def scores_of_runs(
 ) -> Iterator[dict[str, Any]]:
     """Yield the scores of a recipe's runs, beginning with the run with the most seeds.
 
-    Claims that were stated after the run are skipped, and so are runs that are damaged
-    or have no clean commit. A warning states the reason.
+    Claims that were stated after the run are skipped. Runs are skipped if they are
+    damaged, if their commit is unknown or has no ledger, or if the code had uncommitted
+    changes. In each case, a warning gives the reason.
 
     Args:
         recipe: The recipe.

@@ -72,8 +72,8 @@ def with_rows(scores: pl.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pl.Dat
 
     Args:
         scores: A table of scores, as :func:`read_scores` returns it.
-        rows: Further rows, as mappings from the names of the same columns to values. A
-            column that is missing is null.
+        rows: Further rows, as mappings from the names of the same columns to values.
+            Missing columns are filled with null.
 
     Returns:
         The table with the new rows at its end. A row whose claim, scale, version, case
@@ -118,7 +118,7 @@ def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 def rows_of(
     stated: Stated, numbers: Numbers, seeds: Iterable[int], environment: str
 ) -> list[dict[str, Any]]:
-    """Return the rows of a claim: its numbers, or for each seed the reason why there is none.
+    """Return the rows of a claim: its numbers or, for each seed, the reason for a missing number.
 
     Args:
         stated: The line that states the claim.
@@ -127,9 +127,9 @@ def rows_of(
         environment: Machine and versions of the run, as text.
 
     Returns:
-        One mapping per case and seed, from the columns that :func:`read_scores`
-        explains to values. Without numbers, there is one mapping per seed, with an
-        empty case.
+        One mapping per case and seed. The keys are the columns that :func:`read_scores`
+        describes. If there are no numbers, there is one mapping per seed, with an empty
+        case.
     """
     about = {
         "claim": stated.claim.id,
@@ -156,7 +156,7 @@ def rows_of(
 
 
 def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:
-    """Return the numbers of a claim's own version, on consecutive seeds of its block.
+    """Return the numbers of the stated version of a claim, on consecutive seeds of its block.
 
     Seeds after a missing seed are ignored, so that no seed can be left out on purpose.
 

@@ -65,8 +65,9 @@ def least_alpha(
     """Return the smallest error probability at which a claim would have the same verdict.
 
     The p value of a reproduced claim is the largest p value of its cases, all of which
-    must meet the target. That of a claim that is not reproduced is the smallest p value
-    of its cases, multiplied by their number, since any of them may fail.
+    must meet the target. The p value of a claim that is not reproduced is the smallest
+    p value of its cases multiplied by the number of cases, since it is enough for one
+    case to miss the target.
 
     Args:
         claim: The claim.

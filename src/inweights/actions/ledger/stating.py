@@ -48,7 +48,7 @@ def stands(entry: Entry, claim: Claim, now: str, code: Callable[[], str]) -> boo
     Returns:
         True if the following are the same as in the ledger: both hashes, the claim's
         source and protocol, the published number, the range of numbers close to it, and
-        whether the claim is a check. The words of the claim may differ. False for a
+        whether the claim is a check. The wording of the claim may differ. False for a
         withdrawn claim.
     """
     if entry.stated is None or entry.claim is None or entry.stated.hash != now:
@@ -73,8 +73,8 @@ def corrected_from(
 
     The protocol of a claim is corrected if nothing else has changed, the current
     protocol is the one determined from the settings, and it is farther from the paper
-    than the stated one. A claim whose protocol is closer to the paper than stated
-    becomes a new version instead.
+    than the stated one. If the protocol is closer to the paper than stated, the claim
+    gets a new version instead.
 
     Args:
         entry: The ledger's lines about the claim.
@@ -117,10 +117,11 @@ def state(
         scale: Scale at which the claims are judged: ``smoke``, ``cpu`` or ``paper``.
         ledger: The ledger.
         date: Today's date, as ``2026-11-27``.
-        anew: Reason for stating again, on one new block, every claim that has not been
+        anew: Reason for restating, on one new block, every claim that has not been
             judged in its current version. This is intended for changes that affect the
-            whole library. The version is the same if score, target and rule are
-            unchanged. By default only new and changed claims are stated.
+            whole library. A version number stays the same if score, target and rule are
+            unchanged. If ``anew`` is empty (the default), only new and changed claims
+            are stated.
 
     Returns:
         Lines that state new and changed claims, correct a protocol or reword a claim,
@@ -189,8 +190,8 @@ def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> With
         date: Today's date, as ``2026-11-27``.
 
     Returns:
-        The line, with the version, words and last verdict of the claim (``not judged``
-        if there is none).
+        The line, with the version, wording and last verdict of the claim (``not
+        judged`` if there is none).
 
     Raises:
         ConfigError: The ledger has no such claim at this scale, the claim was already
@@ -222,9 +223,9 @@ def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> With
 def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
     """Return a recipe with the seeds and versions that the ledger states for its claims.
 
-    The first seed is that of the newest block on which one of the recipe's claims is
-    stated. A claim that the ledger does not state in the same form has no version and
-    is not judged. A recipe that is not in the ledger is returned unchanged.
+    The returned recipe begins with the first seed of the newest block on which one of
+    its claims is stated. A claim that the ledger does not state in the same form has no
+    version and is not judged. A recipe that is not in the ledger is returned unchanged.
 
     Args:
         recipe: The recipe.

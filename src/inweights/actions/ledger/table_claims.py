@@ -31,8 +31,8 @@ def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
 
     Returns:
         The claim with its numbers and its ``verdict``: ``reproduced``, ``not
-        reproduced``, ``undecided`` or ``not judged``. With fewer than 8 seeds, or
-        without a number, it is ``not judged``, and ``why`` states the reason.
+        reproduced``, ``undecided`` or ``not judged``. If there are fewer than 8 seeds
+        or no numbers, it is ``not judged``, and ``why`` gives the reason.
 
     Raises:
         ConfigError: ``judged`` is not a score with a target; or the lower end of the
@@ -67,12 +67,13 @@ def add_seeds_until_decided(
     Args:
         sweep: Function of a number of ``seeds`` that returns a table, such as
             ``functools.partial(iw.sweep, experiment, over={"rate": [0.1, 0.2]})``. It
-            is called with the keyword argument ``seeds``. Its errors propagate.
+            is called with the keyword argument ``seeds``. Errors that it raises
+            propagate.
         *judged: Scores with their targets, as for :func:`claim`.
         seeds: Number of seeds of the first analysis, by default 8. A larger number is
             used if a verdict requires it.
-        most: Largest number of seeds, by default 512. A claim that is not decided by
-            then is left undecided.
+        most: Largest number of seeds, by default 512. A claim that is not decided with
+            this number of seeds remains undecided.
 
     Returns:
         Two values: the table of all seeds, and the results of the claims, in the order

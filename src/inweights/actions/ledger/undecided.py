@@ -27,9 +27,9 @@ def open_parts(
 ) -> Iterator[tuple[Recipe, Kept]]:
     """Yield each recipe that has undecided claims in the results, and a function to judge them.
 
-    The function judges the claims by the scores in the results together with the runs
-    on this disk. A recipe is yielded once for each block of seeds on which such claims
-    are stated.
+    The function judges the claims on the basis of the scores in the results and of the
+    runs on this disk. A recipe is yielded once for each block of seeds on which such
+    claims are stated.
 
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.

@@ -69,7 +69,8 @@ def forecast(
             none.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
         progress: Function that is called with the number of timed parts that are done,
-            their total number, and a description; ``None``, the default, disables it.
+            their total number, and a description. If it is ``None`` (the default),
+            progress is not reported.
         **execution: Further arguments of :func:`run`, such as ``jobs`` or ``device``.
             With ``fresh``, stored estimates are ignored.
 

@@ -127,7 +127,7 @@ class Planned:
         place: Folder of the plan, or its address in an object store.
         files: The files of the plan.
         about: Data that all tasks share.
-        job: The same data, in the form that executors need.
+        job: The data that all tasks share, in the form that executors need.
         store: Store of the results.
 
     Raises:

@@ -35,7 +35,7 @@ def training_recipe(
     settings: TrainingSettings | Mapping[str, Any],
     sizes: Sequence[Size] = (),
 ) -> Recipe:
-    """Return the comparison of ways of teaching as a recipe, for :func:`inweights.run`.
+    """Return a recipe that compares ways of teaching facts, to be run with :func:`inweights.run`.
 
     Args:
         name: Name of the recipe, ``training/<name>``.

@@ -33,10 +33,10 @@ _SCHEMA = {
 def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
     """Compare every two ways of teaching on the same questions.
 
-    With one seed, an answer is right or wrong. The confidence interval is Tango's
-    (1998), and the test is McNemar's exact test. With several seeds, the fraction of
-    seeds with the right answer is compared. The interval is then Student's t interval
-    over the questions, and the test is the exact sign test.
+    With one seed, each answer is either right or wrong. The confidence interval is
+    Tango's (1998), and the test is McNemar's exact test. With several seeds, the
+    fractions of seeds with the right answer are compared. In this case, the interval is
+    Student's t interval over the questions, and the test is the exact sign test.
 
     Args:
         measured: Table with the columns ``way, seed, kind, name, value`` of all ways;

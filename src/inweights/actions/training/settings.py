@@ -35,7 +35,7 @@ class TrainingSettings(Config):
             model), ``retrieval`` (not trained; facts that BM25 finds precede a
             question), ``facts`` (fine-tuning on the facts alone), ``entities`` (the
             facts, descriptions of entities, and relations of pairs), and ``mixture``
-            (the facts and what the strategies add).
+            (the facts and the texts that the strategies add).
         strategy: Names of the strategies of ``inweights augment`` with which the way
             ``mixture`` adds texts to the facts; by default ``auto``, the strategies
             that ``augment`` recommends.
@@ -44,8 +44,8 @@ class TrainingSettings(Config):
             be tested; by default 0.2.
         floor: Minimum fraction of the tokens of a pass that state single facts; by
             default 0.25.
-        tokens: Number of tokens of one pass, the same for every way; 0 (the default)
-            for the number of tokens of one pass over the mixture.
+        tokens: Number of tokens in one pass, the same for every way. If it is 0 (the
+            default), the number of tokens in one pass over the mixture is used.
         questions: Maximum number of questions of each kind; by default 40.
         retrieved: Maximum number of facts that precede a question, for the way
             ``retrieval``; by default 8.
@@ -55,10 +55,10 @@ class TrainingSettings(Config):
         dtype: Data type of the model's weights: ``float32`` (by default), ``bfloat16``
             or ``float16``.
         chat: Whether the model's chat template is used; by default it is not.
-        header: Whether the first row of the facts is a header: ``yes`` or ``no``. By
-            default (empty) this is decided from the rows.
+        header: Whether the first row of the facts is a header: ``yes`` or ``no``. If it
+            is empty (the default), this is detected from the rows.
         columns: Columns of subject, relation and object, by name or number; if empty,
-            they are found from the header or the values.
+            they are inferred from the header or the values.
         wide: Whether each column except the first is a relation.
         labels: File that maps ids to labels, which replace the ids in the facts; by
             default (empty) there is none.
@@ -102,7 +102,7 @@ class TrainingSettings(Config):
         check_size("retrieved", self.retrieved, least=2, most=1000)
 
     def read_facts(self) -> Knowledge:
-        """Read the facts of the file that the settings name.
+        """Read the facts from the file that the settings specify.
 
         Returns:
             The triples of subject, relation and object.
@@ -112,8 +112,8 @@ class TrainingSettings(Config):
                 package is not installed, or the columns of the settings do not exist in
                 the file.
             DataError: The file is missing, empty, too large or damaged, there is no set
-                of the name after ``@``, or it is unclear whether the first row is a
-                header (``UnclearHeaderError``).
+                of facts with the name after ``@``, or it is unclear whether the first
+                row is a header (``UnclearHeaderError``).
         """
         return Triples(
             path=self.facts.name,

@@ -48,9 +48,9 @@ class Prepared(NamedTuple):
     def asked(self, way: str, most: int) -> list[language.Question]:
         """Return the questions for a way; for ``retrieval``, relevant facts precede each question.
 
-        BM25 retrieves these facts by the words of the question; the field ``steps`` of
-        the returned questions is empty. For all other ways, :attr:`questions` is
-        returned unchanged.
+        These facts are retrieved with BM25, with the words of the question as the
+        query. The field ``steps`` of the returned questions is empty. For all other
+        ways, :attr:`questions` is returned unchanged.
 
         Args:
             way: Name of the way of teaching, such as ``retrieval`` (not checked).
@@ -70,7 +70,7 @@ def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
 
     Args:
         settings: Settings of the comparison.
-        lm: The model, whose tokenizer counts the tokens.
+        lm: The model, whose tokenizer is used to count tokens.
 
     Returns:
         The texts for the ways in ``settings.ways`` that involve training, the questions

@@ -122,7 +122,7 @@ def weights(name: str) -> Path:
     """Return the path of the safetensors file with a stored model's weights.
 
     Args:
-        name: Name of the model, as ``inweights models`` lists it. Whether such a model
-            exists is not checked.
+        name: Name of the model, as ``inweights models`` lists it. The function does not
+            check whether such a model exists.
     """
     return WEIGHTS / f"{name.replace('/', '--')}.safetensors"

@@ -40,11 +40,11 @@ class Mended:
     Attributes:
         facts: One row per remaining fact, in the order of the file: ``line`` (in the
             file), ``subject``, ``relation``, ``object``, ``stage`` (of the curriculum).
-        apart: One row per fact that was set apart: the same columns, and ``why``.
+        apart: One row per fact that was set apart, with the same columns and ``why``.
         changes: One row per change, sorted by line: ``line``, ``change`` (``renamed``,
             ``split``, ``left out``, ``set apart`` or ``to decide``), ``before``,
             ``after`` (texts; ``after`` is empty if nothing replaces the old text),
-            ``why``. Rows with ``to decide`` changed nothing: they list similar
+            ``why``. Rows with ``to decide`` are not changes: they list similar
             spellings, uncertain dates, and several values of relations that normally
             have one.
         missing: One row per fact that a symmetric or inverse relation implies, but that
@@ -83,7 +83,7 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     If a name has several spellings, the most frequent one is used. Two kinds of facts
     are set apart: facts with a placeholder such as ``n/a``, and contradictions. A
     contradiction is a subject with several values of a relation for which at least nine
-    in ten subjects have one value (for dates or numbers, all other subjects).
+    in ten subjects (or, for dates or numbers, all others) have one value.
 
     Args:
         knowledge: The facts.

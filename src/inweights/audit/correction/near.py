@@ -109,10 +109,10 @@ def _is_best(near: Near, rivals: dict[int, list[int]]) -> bool:
 def missing_rows(triples: Ids) -> list[tuple[tuple[int, int, int], int]]:
     """Return facts that symmetric or inverse relations imply, but that are not among the facts.
 
-    Another relation is considered the inverse of a relation if it states at least 60%
-    of the facts of that relation, and no fewer than two, in the opposite direction. 50%
-    suffice if these facts make up at least 60% of the other relation. A relation that
-    is its own inverse is symmetric.
+    Relation ``b`` is considered the inverse of relation ``a`` if it states at least 60%
+    of the facts of ``a``, and at least two of them, in the opposite direction. If these
+    facts make up at least 60% of the facts of ``b``, 50% of the facts of ``a`` are
+    enough. A relation that is its own inverse is symmetric.
 
     Args:
         triples: Subject, relation and object of each of ``M`` facts, as indices, ``[M,

@@ -33,7 +33,7 @@ def leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
 
 
 def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
-    """Measure how often the name of a subject contains that of its object, or vice versa.
+    """Measure how often the name of a subject contains the name of its object, or vice versa.
 
     Args:
         facts: One row per fact: ``subject``, ``relation``, ``object``.
@@ -55,7 +55,7 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.DataFrame:
-    """Count the pairs of entities that share a value, but of which only one has a second relation.
+    """Count the pairs of entities that share a value and of which only one has a second relation.
 
     These are the analogies that a model may draw. If ``h`` of ``g`` entities that share
     a value have the second relation, there are ``h (g - h)`` pairs, which are counted
@@ -70,8 +70,8 @@ def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.Data
     Returns:
         One row per pair of relations, most pairs first: ``shared`` and ``attribute``
         (names of the relations), ``groups`` (number of shared values), ``pairs``
-        (number of pairs of entities) and ``late`` (number of pairs whose shared value
-        is trained in a later stage than the attribute).
+        (number of pairs of entities) and ``late`` (number of pairs for which the shared
+        value is learned in a later stage than the attribute).
     """
     real = facts.filter(pl.col("subject") != pl.col("object"))
     groups = real.select("subject", "stage", shared="relation", value="object")

@@ -57,7 +57,7 @@ class TrainedForecast:
             ``right_answers`` and ``chance`` (means over these queries; null for the
             role ``unstated``).
         memorised: Fraction of the facts that the replicas of a model answer correctly
-            (mean over the replicas), by the name of the model.
+            (mean over the replicas), keyed by the name of the model.
         replicas: Number of replicas of each model.
         seconds: Time that the training of all models took, in seconds.
     """
@@ -123,7 +123,7 @@ def predict_by_training(
         A :class:`TrainedForecast` with two tables: ``queries``, with one row per model
         and query (the fraction of the replicas that answer it correctly, with a 95%
         interval), and ``kinds``, with one row per model and role of queries (means).
-        ``memorised`` states the fraction of the facts that are answered correctly.
+        ``memorised`` contains the fraction of the facts that are answered correctly.
 
     Raises:
         ConfigError: ``replicas`` is below 1, ``seed`` is not from 0 to 2**63 - 1, a

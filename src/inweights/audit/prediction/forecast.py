@@ -144,7 +144,7 @@ def predict_source(
     progress: SolverProgress | None = None,
     watch: Progress | None = None,
 ) -> Prediction:
-    """Predict what follows from a file of facts or from a world, within one time limit.
+    """Predict which queries a model answers, from a file of facts or a world, within a time limit.
 
     Args:
         facts: Config with the file of facts (``path``) and the queries to evaluate. Its

@@ -202,8 +202,9 @@ def shares_by_role(
         world: The world.
         model: Name of the model, for the column of this name.
         table: The table of this model, from :func:`shares_by_query`.
-        hits: Whether each replica's answer to each query counts, from
-            :func:`shares_by_query`, ``[R, Q]`` (``R`` replicas, ``Q`` queries).
+        hits: Whether each replica's answer to each query is counted as correct, as
+            returned by :func:`shares_by_query`, ``[R, Q]`` (``R`` replicas, ``Q``
+            queries).
 
     Returns:
         One row per role of queries: ``model``, ``role``, ``queries`` (their number),

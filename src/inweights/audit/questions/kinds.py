@@ -233,10 +233,10 @@ def _agreed(
 def of_one_each(facts: Knowledge, words: Wording) -> set[int]:
     """Return the relations whose values distinguish subjects, so that analogies are meaningless.
 
-    These are relations whose values are names (such as nicknames), and relations for
-    which more than nine in ten facts have a value that no other subject has. For
-    relations to persons (such as mentors), more than half of the facts suffice; other
-    relations need at least three facts.
+    These are relations whose values are names (such as nicknames), relations to persons
+    (such as mentors) for which more than half of the facts have a value that no other
+    subject has, and other relations with at least three facts, more than nine in ten of
+    which have such a value.
 
     Args:
         facts: The facts.

@@ -121,8 +121,8 @@ class StrategyInput:
                 start again from 0.
 
         Returns:
-            The beginning of the sentence; and the object, with a space before it and
-            the full stop.
+            Two texts: the beginning of the sentence, and its end, which consists of a
+            space, the object and a full stop.
         """
         s, r, o = self.facts.names(fact)
         return self.words.state(r, s, o, wording)

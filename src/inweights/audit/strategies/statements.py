@@ -90,8 +90,8 @@ def questions_and_answers(inputs: StrategyInput) -> Iterator[Row]:
         inputs: The facts, their wordings and the limits.
 
     Yields:
-        One row of the role ``qa`` per fact: the question is the prompt, and the object
-        the completion.
+        One row of the role ``qa`` per fact. The prompt is the question, and the
+        completion is the object.
     """
     for i in range(len(inputs.facts)):
         s, r, o = inputs.facts.names(i)

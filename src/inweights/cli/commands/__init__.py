@@ -28,8 +28,8 @@ def do(words: Sequence[str]) -> Any:
             command, followed by its arguments and options. At least one string.
 
     Returns:
-        The value that the command returned: an exit code, or ``None`` for success. With
-        ``--help`` and ``--version``, the value has no meaning.
+        The value that the command returned: an exit code, or ``None`` for success. If
+        ``--help`` or ``--version`` is given, the value has no meaning.
 
     Raises:
         ConfigError: There is no such command or option, a value is invalid, or a plugin

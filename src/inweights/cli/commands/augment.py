@@ -30,8 +30,8 @@ class Added:
 
     Attributes:
         strategy: Texts added to the facts: derive, steps, paraphrases, qa, passages,
-            entities, reversals, identities or replay; may be repeated. auto selects by
-            measured effects.
+            entities, reversals, identities or replay; may be repeated. auto selects
+            them by their measured effects.
         hops: Maximum number of facts in a derived chain.
         hold_out: Share of the bridge entities whose chains are left out, to measure
             generalisation.
@@ -74,13 +74,13 @@ class Text:
     """Options that define the size and order of the training set.
 
     Attributes:
-        budget: Size of the training set in tokens of --model, or in words without one;
-            with 0, each text occurs once.
+        budget: Size of the training set in tokens of --model, or in words if no model
+            is given; with 0, each text occurs once.
         curriculum: joint (one stage, or the stages of the file), or sa: first facts
             that make entities similar, then the others.
         model: A model to be fine-tuned, whose tokenizer counts the tokens. The cost,
             measured on 20 updates, is printed before anything is written.
-        limit: Limit of time or tokens for all epochs, such as --for 20min or --for
+        limit: Time limit or token limit for all epochs, such as --for 20min or --for
             200000tokens; requires --model. It sets the budget. Replayed text is not
             counted.
         seed: Seed of random selections.

@@ -193,8 +193,8 @@ class Choice:
 
     Attributes:
         seeds: A text with the number of seeds (``8``) or the seeds themselves
-            (``900..907`` or ``7,8,9``). With ``None``, the default, the recipe's seeds
-            are used.
+            (``900..907`` or ``7,8,9``). If it is ``None`` (the default), the recipe's
+            seeds are used.
         set: Changes of settings, each ``key=value``.
     """
 
@@ -221,8 +221,8 @@ class RunOptions:
     """Options that define where a run is stored, and how many processes compute it.
 
     Attributes:
-        runs: Folder of all runs. With ``None``, the default, it is ``$INWEIGHTS_RUNS``,
-            or ``./runs`` if this variable is not set.
+        runs: Folder of all runs. By default (``None``), it is
+            ``$INWEIGHTS_RUNS``, or ``./runs`` if this variable is not set.
         jobs: Number of parallel processes; 0 for one per core.
         fresh: If true, discard an earlier run with the same config.
     """
@@ -239,15 +239,15 @@ class Doing(RunOptions):
     Attributes:
         device: Torch device of the models: ``cpu`` or ``cuda``.
         store: Folder or address in which the tables of single runs are stored. If it is
-            empty, the default, a subfolder of the folder of all runs is used.
+            empty (the default), a subfolder of the folder of all runs is used.
         on: ``ray``, the address ``ray://HOST:PORT`` of a Ray cluster, or empty (the
             default) for this machine.
         keep_models: If true, store the trained weights.
         dry_run: If true, only print a cost estimate, without running anything.
         tracker: Name of a tracker that also records the runs: ``wandb``, ``trackio``,
             ``mlflow`` or ``tensorboard``; empty (the default) for none.
-        tracker_per: What the tracker records as one run: ``run`` (a trial with a
-            seed), ``trial``, or ``sweep`` (all together).
+        tracker_per: Unit that the tracker records as one run: ``run`` (one seed of a
+            trial), ``trial`` (all its seeds) or ``sweep`` (all trials).
     """
 
     device: Device = "cpu"
@@ -265,8 +265,8 @@ class Finished:
 
     Attributes:
         scale: Scale of the run, if a recipe is named: ``smoke``, ``cpu`` or ``paper``.
-        runs: Folder of all runs. With ``None``, the default, it is ``$INWEIGHTS_RUNS``,
-            or ``./runs`` if this variable is not set.
+        runs: Folder of all runs. By default (``None``), it is
+            ``$INWEIGHTS_RUNS``, or ``./runs`` if this variable is not set.
     """
 
     scale: str = "cpu"
@@ -278,7 +278,7 @@ class Finished:
         Args:
             name: Name of a recipe, folder of a run, first characters of a run's hash,
                 or ``last`` for the newest run.
-            again: If true, judge and draw the run again with this version of the
+            again: If true, recompute the verdicts and figures with this version of the
                 library, without training; by default false.
 
         Returns:

@@ -109,8 +109,8 @@ class Place:
     """Options that select the ledger of claims, and the scale of the runs.
 
     Attributes:
-        scale: Scale of the runs that judge the claims: ``cpu`` or ``paper``.
-        results: Folder of the results. With ``None``, the default, it is
+        scale: Scale of the runs on which the claims are judged: ``cpu`` or ``paper``.
+        results: Folder of the results. By default (``None``), it is
             ``$INWEIGHTS_RESULTS``, or ``./results`` if this variable is not set.
         json: If true, print JSON instead of text.
     """
@@ -155,9 +155,9 @@ def state(
 
     Args:
         only: State only the claims of recipes whose name contains this text.
-        anew: Reason for stating again all claims that have not been judged yet, such as
-            a change of the whole library that favours no claim. A claim keeps its
-            version if its score, target and rule are unchanged.
+        anew: Reason for restating all claims that have not been judged yet, such as a
+            change of the whole library that favours no claim. A claim keeps its version
+            if its score, target and rule are unchanged.
         plugin: Python modules to load first.
         place: Options --scale, --results and --json.
 

@@ -28,8 +28,8 @@ class Compared:
             untrained (not at all), retrieval (in the prompt), or fine-tuning on texts:
             facts (statements alone), entities (descriptions of entities) or mixture
             (statements and the texts that 'augment' recommends).
-        tokens: Number of tokens of one pass, the same for each way; 0 for the number of
-            tokens of one pass over the mixture.
+        tokens: Number of tokens in one pass, the same for each way; 0 means the number
+            of tokens in one pass over the mixture.
         questions: Maximum number of questions of each kind.
         wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases].
         download: Allow downloads from the hub.
@@ -199,7 +199,7 @@ def league(
     how: base.RunOptions = base.RunOptions(),
     common: base.Common = base.Common(),
 ) -> int:
-    """Evaluate your own model in the league, and print its row with the stored ones.
+    """Evaluate your own model in the league, and print its results next to the stored results.
 
     Args:
         model: module:factory or file.py:factory of a torch module, as for iw.wrap; its

@@ -60,7 +60,7 @@ class HowSolved(Solving):
     Attributes:
         advise: Whether to search for identities, reversals and counter-examples that
             correct failing queries (``--no-advice`` skips the search).
-        intervals: Whether to prove an interval for each margin that holds at every
+        intervals: Whether to prove, for each margin, an interval that holds at every
             optimum. This takes half of the time limit.
     """
 
@@ -99,9 +99,9 @@ def predict(
     """Predict what a model trained on these facts will answer, without training it.
 
     For every query that the facts do not state, this command predicts whether its
-    answer follows, ties or fails. For queries without a right answer, it predicts what
-    the model will assert. If facts exclude each other, the facts that the prediction
-    drops are listed.
+    answer follows, ties or fails. For queries without a right answer, it predicts the
+    answer that the model will assert. If some facts exclude each other, the command
+    lists the facts that are left out of the prediction.
 
     Args:
         world: A kind of world, such as two-hop; a folder with a world; or facts, as for
@@ -188,7 +188,7 @@ def audit(
     source: layouts.WordedSource = layouts.WordedSource(),
     json: base.Json = False,
 ) -> None:
-    """Examine a file of facts: find what can be composed, what prevents it, and what to add.
+    """Examine a file of facts: list possible compositions, obstacles to them, and advice.
 
     Args:
         facts: A CSV, TSV, JSONL, JSON or Parquet file with subject, relation, object
@@ -196,8 +196,8 @@ def audit(
             N-Quads or JSON-LD; GraphML, GEXF, GML or an export of Neo4j; a Hugging Face
             dataset folder, or a hub name; sqlite:///FILE or another database's address;
             TwoHopFact, SOCRATES, MQuAKE or CounterFact; or @people or @chemistry.
-        forecast: Predict which compositions follow, for a part of the facts if the time
-            is too short for all of them.
+        forecast: Predict which compositions follow; if the time is too short for all
+            facts, the prediction covers a part of them.
         seconds: Time limit of the prediction in seconds.
         written: Options that select files to write: --page, --fix and --near.
         source: Options that define how the facts are read and worded.

@@ -9,7 +9,7 @@ from inweights.cli.commands import base
 
 @base.app.command
 def doctor(*, runs: base.Runs = None, json: base.Json = False) -> int:
-    """Show what is installed, where runs are stored, and what to install for each feature.
+    """Show installed packages, the folder of runs, and the packages that each feature requires.
 
     The exit code is 1 if there is a problem, such as a folder of runs that is not
     writable; otherwise 0.

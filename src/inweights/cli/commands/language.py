@@ -99,7 +99,7 @@ class Otherwise:
     Attributes:
         watch: Score each epoch of a fine-tuning with --keep-epochs as it finishes, and
             compare it with the original model, in one line per epoch. The command ends
-            with the training.
+            when the training ends.
         endpoint: Base address of an OpenAI-compatible server, such as
             http://localhost:8080/v1, on which MODEL generates the answers. The key is
             read from OPENAI_API_KEY. Answers are stored in QUESTIONS.answers.jsonl; a
@@ -176,7 +176,7 @@ def evaluate(
     otherwise: Otherwise = Otherwise(),
     json: base.Json = False,
 ) -> None:
-    """Evaluate a model on facts and their consequences, by candidates and generated answers.
+    """Evaluate a model on facts and their consequences, with candidates and generated answers.
 
     Args:
         model: A folder, a GGUF file, a hub name, or @smollm2.

@@ -41,11 +41,12 @@ class Layout:
     """Options that define how the columns of a file of facts or edges are read.
 
     Attributes:
-        header: ``yes`` if the first row is a header, ``no`` if it is not. With
-            ``None``, the default, this is decided from the rows.
+        header: ``yes`` if the first row is a header, ``no`` if it is not. If it is
+            ``None`` (the default), this is detected from the rows.
         columns: Columns of subject, relation and object, or of the two nodes of an
             edge, separated by commas. Each is a name, or a number counted from 1. If it
-            is empty, the default, the columns are found from the header or the values.
+            is empty (the default), the columns are inferred from the header or the
+            values.
     """
 
     header: Header = None
@@ -65,8 +66,8 @@ class Layout:
 
         Args:
             read: Function that reads the file. Its argument is ``yes`` (with a header),
-                ``no`` (without one) or empty (the function decides). It is called a
-                second time with the user's answer. Its exceptions propagate.
+                ``no`` (without one) or empty (the function detects the header). It is
+                called a second time with the user's answer. Its exceptions propagate.
 
         Returns:
             The return value of ``read``.
@@ -217,8 +218,8 @@ class WordedSource(Source):
     """Options that define the source of facts and how they are worded.
 
     Attributes:
-        wording: File of wordings. With ``None``, the default, the wordings stored with
-            the facts are used, or plain wordings if there are none.
+        wording: File of wordings. If it is ``None`` (the default), the wordings stored
+            with the facts are used, or plain wordings if there are none.
     """
 
     wording: Annotated[Path | None, Parameter(help=_WORDING)] = None

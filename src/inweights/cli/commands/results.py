@@ -52,7 +52,7 @@ def show(
             the newest run.
         which: Options --scale and --runs.
         which.scale: Scale of the run, if a recipe is given.
-        again: Judge and draw the run again with this version; nothing is trained.
+        again: Recompute verdicts and figures with this version; nothing is trained.
         verdicts: Options --json, --plugin, --full and --strict.
         verdicts.full: Show intervals, seeds and deciding cases.
 
@@ -144,7 +144,7 @@ def export(
     which: base.Finished = base.Finished(),
     common: base.Common = base.Common(),
 ) -> None:
-    """Export a run: figures as PDF, claims as LaTeX, tables as CSV, the whole as a logbook page.
+    """Export a run: figures as PDF, claims as LaTeX, tables as CSV, or all as a logbook page.
 
     Args:
         run: A recipe, a run's folder or the first characters of its hash, or last for

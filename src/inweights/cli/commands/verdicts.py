@@ -21,8 +21,8 @@ class Settling:
         store: Folder or address of the tables of single runs; by default a subfolder of
             the folder of all runs.
         jobs: Number of parallel processes; 0 means one per core.
-        dry_run: Print only the cost of each recipe on this machine, and what is left to
-            run.
+        dry_run: Only print the cost of each recipe on this machine, and the time left
+            to run.
         on: ``ray``, or the address of a Ray cluster; empty for this machine.
     """
 
@@ -42,8 +42,8 @@ class Kept:
         source: Folder of results (ledger and scores) from which verdicts are computed,
             without any run.
         into: Folder of results to which the scores of the runs on this disk are added
-            first. With --settle, more seeds are run for its open claims; seeds that it
-            contains are not run again.
+            first. With --settle, more seeds are run for its undecided claims; seeds
+            that it contains are not run again.
         markdown: Print Markdown, as in docs/board.md.
     """
 

@@ -39,10 +39,11 @@ def audit(
     Args:
         made: The audit.
         json: If true, print a JSON object instead of text.
-        page: Path of the page to write. With ``None``, the default, no page is written.
+        page: Path of the page to write. If it is ``None`` (the default), no page is
+            written.
         name: Name of the facts, used as the title of the page.
-        mended: The corrected copy, whose counts are printed. ``None``, the default,
-            means that no copy was written.
+        mended: The corrected copy, whose counts are printed; ``None`` (the default) if
+            no copy was written.
         folder: Folder of the corrected copy, or ``None`` (the default) if there is
             none.
 

@@ -62,8 +62,8 @@ class PlainConsole(Console):
         Args:
             renderable: The object to print: a text, a table or another renderable of
                 rich.
-            options: Options of rich. With ``None``, the default, the console's options
-                are used.
+            options: Options of rich. If it is ``None`` (the default), the console's
+                options are used.
         """
         for segment in super().render(renderable, options):
             if segment.control or not _CONTROL.search(segment.text):

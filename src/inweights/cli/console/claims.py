@@ -172,7 +172,7 @@ def settled(done: Sequence[Settled]) -> None:
 
     Args:
         done: Results of :func:`inweights.actions.settle`. One line is printed for each.
-            If there are no results, one line says why.
+            If there are no results, one line gives the reason.
     """
     for one in done:
         name = one.outcome.recipe.name
@@ -196,9 +196,9 @@ def counts(results: Sequence[ClaimResult]) -> list[str]:
         results: The judged claims.
 
     Returns:
-        Lines for claims of the papers, claims of our own, and checks. A kind without
-        claims has no line. If sizes of effects were compared with published numbers, a
-        last line counts the results of these comparisons.
+        Lines for claims of the papers, claims of this library, and checks. There is no
+        line for a kind without claims. If sizes of effects were compared with published
+        numbers, a last line counts the results of these comparisons.
     """
     titles = {
         "papers": ("claim of the papers", "claims of the papers"),

@@ -119,7 +119,7 @@ def markdown(
         results: The judged claims.
         scale: Scale of the runs.
         kept: The stored results table that contains the claims. It adds a summary and
-            the withdrawn claims. ``None``, the default, means that the claims come from
+            the withdrawn claims. It is ``None`` (the default) if the claims come from
             runs.
     """
     source = "--from results" if kept else f"--scale {scale}"

@@ -66,7 +66,7 @@ class Said(Config, kw_only=True):
         published: The number or relation that the paper prints, such as ``98%`` or ``>
             1/C``, with ``derived`` before a number that follows from two printed
             numbers; or ``none printed``, ``lost in the text at hand`` or ``text not at
-            hand``. ``None``, the default, if nothing is stated.
+            hand``. It is ``None`` (the default) if nothing is stated.
         check: Whether the claim holds by construction, such as a claim that frozen
             vectors do not change. Such a claim tests the code. The results table shows
             it but does not count it. By default false.
@@ -74,9 +74,9 @@ class Said(Config, kw_only=True):
             value of their label ``condition``. It is ``A, minus B`` for a difference,
             ``each`` if the claim has to hold in every condition, and empty (the
             default) if there is only one condition.
-        quote: The paper's own words, at most 25. ``none in words`` if only a table or
-            picture shows the claim, and ``text not at hand`` if we have no copy of the
-            paper. Empty (the default) for claims of our own.
+        quote: The paper's own words, at most 25. It is ``none in words`` if the claim
+            is shown only by a table or figure, ``text not at hand`` if we have no copy
+            of the paper, and empty (the default) for claims of our own.
         protocol: How closely the paper's protocol is followed: ``exact``, with its
             settings and sizes; ``scaled``, with its settings at a smaller size;
             ``substitute``, with a different model, data set or measure. ``None`` (the

@@ -19,8 +19,8 @@ class ClaimResult(Said, kw_only=True):
 
     Attributes:
         verdict: ``reproduced``, ``not reproduced``, ``undecided`` or ``not judged``. If
-            the claim is judged by a substitute for the paper's protocol, ``consistent``
-            and ``not seen in a substitute`` replace the first two.
+            the claim is judged with a substitute for the paper's protocol,
+            ``consistent`` and ``not seen in a substitute`` replace the first two.
         rule: Statistic over the seeds that was judged: ``typical`` (median),
             ``reliable`` (share of seeds that meet the target) or ``mean``.
         measured: Median of the seeds' numbers, or their mean if ``rule`` is ``mean`` or
@@ -49,8 +49,9 @@ class ClaimResult(Said, kw_only=True):
             were stated before their runs).
         earlier: Verdicts of earlier versions of the claim, as text.
         p: Smallest error probability at which the claim would have this verdict,
-            converted to that of a single analysis (without interim analyses or earlier
-            versions), so that it can be compared with .05; ``None`` if it is unknown.
+            converted to the error probability of a single analysis (without interim
+            analyses or earlier versions), so that it can be compared with .05; ``None``
+            if it is unknown.
         together: Whether the verdict remains the same if the claims of all papers are
             tested jointly (Holm's correction); by default false.
     """
@@ -134,7 +135,7 @@ class ClaimResult(Said, kw_only=True):
 
     @property
     def agrees(self) -> bool:
-        """Whether the measured numbers agree with the claim: ``reproduced`` or ``consistent``."""
+        """Whether the numbers agree with the claim (verdict ``reproduced`` or ``consistent``)."""
         return self.verdict in ("reproduced", "consistent")
 
     @property

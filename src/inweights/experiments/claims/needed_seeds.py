@@ -22,7 +22,7 @@ _MANY = 10_000
 
 
 def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
-    """Return how many seeds a first verdict needs.
+    """Return the number of seeds that is required for a first verdict.
 
     The stated number is doubled until it is at least 8 (:data:`MIN_SEEDS`). For a claim
     that is judged by the median or by the share of seeds, it is also doubled until the
@@ -34,7 +34,7 @@ def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
     Args:
         claim: The claim, whose statistic (``judged``) determines the smallest possible
             number.
-        stated: Number of seeds that the recipe states; 0 and negative numbers are
+        stated: Number of seeds that the recipe specifies; 0 and negative numbers are
             treated as 1.
         alpha: Error probability of a confidence interval, above 0 and below 1.
     """
@@ -52,7 +52,7 @@ def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
 def needed_seeds(
     claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding
 ) -> int | None:
-    """Estimate how many seeds would decide an undecided claim.
+    """Estimate the number of seeds with which an undecided claim would be decided.
 
     The estimate assumes that further seeds give similar numbers. It is only shown to
     the user and has no influence on a verdict.

@@ -27,14 +27,14 @@ class Numbers:
     """The numbers of a score, or the reason why there are none.
 
     Attributes:
-        cases: The numbers, by case and seed. The name of a case states the values of
+        cases: The numbers, by case and seed. The name of a case contains the values of
             the score's columns ``each``, such as ``model = gpt``. A score without
             ``each`` has a single case, whose name is empty.
         why: Reason why the numbers cannot be judged; empty if they can be judged.
         size: Typical absolute value of the two numbers whose difference is judged,
             which determines how large rounding errors can be. It is the median, over
-            all cases and seeds, of the larger of the two absolute values. 0 if nothing
-            is subtracted, or if the numbers are integers.
+            all cases and seeds, of the larger of the two absolute values. It is 0 if
+            nothing is subtracted, or if the numbers are integers.
     """
 
     cases: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
@@ -60,8 +60,8 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
 
     Returns:
         The numbers by case and seed, each the mean over the rows of that case and seed.
-        If they cannot be judged, there are no cases, and ``why`` states the reason:
-        no row matches (the table is empty and the score selects no values, or the two
+        If they cannot be judged, there are no cases, and ``why`` gives the reason: no
+        row matches (the table is empty and the score selects no values, or the two
         parts of a difference have no case and seed in common), a run to which a
         selected row belongs diverged (:func:`diverged_runs`), or the mean of a case and
         seed is NaN or missing.

@@ -41,8 +41,8 @@ class Paths:
 
     Attributes:
         paths: File of training paths, one per line, as leaf=root,...,leaf. Edges are
-            the steps of the paths, lines u=v of the file, or the edges of one given
-            graph.
+            taken from the steps of the paths, from lines u=v of the file, or from one
+            given graph.
         held_out: File of held-out paths; by default a quarter of --paths, selected by
             seed.
     """
@@ -63,7 +63,7 @@ class Paths:
         return words
 
     def check(self) -> bool:
-        """Return whether paths are given, and check that ``--held-out`` is not given alone.
+        """Return whether paths are given, and check that ``--held-out`` is not given without them.
 
         Returns:
             True if training paths are given.
@@ -89,10 +89,10 @@ def atlas(
     """Show how models store graphs, on an interactive 3-D page with a verdict.
 
     The command trains five architectures on the edges and compares their embeddings
-    with the graph. This is the recipe beyond/real-graphs for other graphs.
+    with the graph. It runs the recipe beyond/real-graphs on other graphs.
 
     With --embedding or --model, nothing is trained. The page shows existing vectors,
-    and compares their measures with those of vectors whose names are shuffled.
+    and compares their measures before and after their names are shuffled.
 
     With --paths, a transformer is trained on edges and paths of a path-star and
     evaluated on held-out paths. This is the recipe geometric-memory/fig3 with its

@@ -66,7 +66,7 @@ def described(
     Args:
         recipe: The recipe.
         part: Path of the settings to list, such as ``gpt.model``; it must exist. If it
-            is empty, the default, all settings are listed.
+            is empty (the default), all settings are listed.
         json: If true, print JSON instead of text.
         full: If true, list every setting with its full description.
     """
@@ -202,8 +202,8 @@ def costs(found: Sequence[Cost], *, json: bool) -> None:
         found: Estimated time of each recipe.
         json: If true, print JSON instead of text: an object with ``recipes`` and three
             totals in minutes: ``minutes``, ``left`` (for recipes without a finished
-            run) and ``shared`` (for training runs that an earlier recipe contains,
-            too).
+            run) and ``shared`` (for training runs that also belong to an earlier
+            recipe).
     """
     timed = [one for one in found if one.minutes is not None]
     whole = sum(one.minutes or 0.0 for one in timed)

@@ -21,7 +21,7 @@ def plain_forecast(
 
     Args:
         made: The prediction.
-        trained: Shares of trained replicas. ``None``, the default, means that none were
+        trained: Shares of trained replicas; ``None`` (the default) if no replicas were
             trained.
 
     Returns:

@@ -101,7 +101,8 @@ def queries_table(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
     Args:
         queries: Table of queries as for :func:`kinds_table`, with columns of the
             trained models if there are any.
-        every: If true, list all queries; otherwise the first ones of each outcome.
+        every: If true, list all queries; otherwise, list only the first queries of each
+            outcome.
         models: Names of the trained models, each of which has a column. It may be
             empty.
 

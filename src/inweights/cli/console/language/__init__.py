@@ -75,7 +75,7 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
     Args:
         made: Result of the function. If unanswerable questions were asked, it also has
             the key ``abstention``, with the table of :func:`inweights.lm.abstention`.
-        why: Reason why there is no prediction. It is empty, the default, if there is
+        why: Reason why there is no prediction. It is empty (the default) if there is
             one.
         json: If true, print JSON instead of text.
     """

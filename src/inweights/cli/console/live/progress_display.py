@@ -36,7 +36,7 @@ def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
             not checked.
         about: Description of the block. If it is given, it is printed at once, the bar
             is shown from the start, and a log has a line every ten seconds. If it is
-            empty, the default, nothing is shown until the block reports progress.
+            empty (the default), nothing is shown until the block reports progress.
 
     Yields:
         A function that reports progress. Its arguments are the amount done, the total
