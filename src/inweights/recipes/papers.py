@@ -33,11 +33,12 @@ class PaperEntry(Config):
         title: Full name of the paper, or ``inweights`` for recipes of our own.
         claims_of: Name by which claims refer to the paper. The default, an empty
             string, stands for the short name of the paper.
-        notes: Notes on our own choices that apply to several recipes of the paper, by
-            name of the note. Each note is a list of sentences. Empty by default.
-        configs: Groups of settings, by name of the group. A scale of a recipe includes
-            a group with ``use = "PAPER/NAME"``. Each group is a dictionary from setting
-            to value. Empty by default.
+        notes: Notes on our own choices that apply to several recipes of the paper,
+            keyed by the name of the note. Each note is a list of sentences. Empty by
+            default.
+        configs: Groups of settings, keyed by the name of the group. A scale of a recipe
+            includes a group with ``use = "PAPER/NAME"``. Each group is a dictionary
+            from setting to value. Empty by default.
         citation: The fields of the paper's BibTeX entry, by name, and its citation key
             under ``key``. Empty by default: the paper has no BibTeX entry.
     """
@@ -55,7 +56,7 @@ class _Papers(Config):
 
 @lru_cache(maxsize=1)
 def papers() -> Mapping[str, PaperEntry]:
-    """Return the entries of all papers, by short name.
+    """Return the entries of all papers, keyed by short name.
 
     Returns:
         The entries of ``papers.toml``, in the order of the file. The short name is also

@@ -106,9 +106,9 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Labels of the trials: ``graph`` (karate-club, florentine-families,
-          davis-southern-women, les-miserables, and names of ``own``) and
-          ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT;
-          TinySSM: a Mamba; Node2Vec).
+          davis-southern-women, les-miserables, and the names of the graphs in ``own``)
+          and ``architecture`` (associative, a TinyNN with frozen embeddings; TinyNN;
+          TinyGPT; TinySSM, a Mamba; or Node2Vec).
         - Measures: ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
           (:func:`inweights.probes.hop_correlation`), ``far`` (the same over pairs that
           are not neighbours; not for Node2Vec) and ``film``
@@ -209,15 +209,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``graph`` and ``seed``: ``recall`` (``architecture`` and the columns of
             :func:`~inweights.probes.graph_recall`), ``correlation`` and ``far``
             (``architecture`` and the columns of
-            :func:`~inweights.probes.hop_correlation`; ``far`` without pairs of
+            :func:`~inweights.probes.hop_correlation`; ``far`` excludes pairs of
             neighbours), ``film`` (``architecture``, ``step`` and the columns of
             :func:`~inweights.probes.snapshot`) and ``links`` (``from, to``, the names
             of the two ends of an edge; ``to`` is null for a node without edges). The
             labels are ``graph`` (karate-club, florentine-families,
-            davis-southern-women, les-miserables, and names of ``own``) and
-            ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN;
-            TinyGPT; TinySSM: a Mamba; Node2Vec). Accuracies and recall are fractions
-            from 0 to 1.
+            davis-southern-women, les-miserables, and the names of the graphs in
+            ``own``) and ``architecture`` (associative, a TinyNN with frozen embeddings;
+            TinyNN; TinyGPT; TinySSM, a Mamba; or Node2Vec). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         The tables of :func:`~inweights.recipes.geometric_memory.filming.pictures`:
@@ -229,8 +229,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         trained by gradient descent, which holds for all except Node2Vec).
         ``correlation`` has one row per graph, architecture and seed: the columns of the
         measured table, ``size`` (absolute value of Spearman's ρ) and ``beyond_chance``
-        (``null_low`` of the null distribution minus ρ, which is positive if ρ is below
-        the distribution).
+        (``null_low``, the lower end of the null distribution, minus ρ; positive if ρ
+        lies below this distribution).
 
     Raises:
         KeyError: A required table is missing from ``tables``.

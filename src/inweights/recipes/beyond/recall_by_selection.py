@@ -22,12 +22,14 @@ FULL = 0.99
 
 
 class Bijections(Config, tag_field="kind", tag="bijections"):
-    """Config of random bijections from known and from new subjects to the same attributes.
+    """Config of a world of random bijections that map known and new subjects to attributes.
 
-    A value of the wrong type raises a ``ConfigError``. Numbers below 1 are not checked.
+    A value of the wrong type raises a ``ConfigError``. Numbers below 1 are not
+    rejected.
 
     Attributes:
-        n: Number of known subjects, of new subjects, and of attributes; by default 64.
+        n: Number of known subjects, which is also the number of new subjects and the
+            number of attributes; by default 64.
         relations: Number of relations, each of which is a bijection; by default 4.
     """
 
@@ -81,8 +83,8 @@ class Settings(iw.Config):
             attributes; at least 1.
         widths: Widths of the models, at every size.
         relations: Number of relations at every size, at least 1.
-        transferred: Config of the world whose new subjects are trained after the known
-            ones.
+        transferred: Config of the world in which the model is trained on known subjects
+            and then on new ones.
         width: Width of the models that learn known and new subjects.
         decay: Weight decay of the models that learn known and new subjects.
         steps: Number of updates in each phase.
@@ -100,7 +102,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs for every size and width, and for new subjects after known ones.
+    """Plan training runs for every size and width, and runs on new subjects after known ones.
 
     Args:
         settings: The recipe's settings, such as ``sizes``, ``widths`` and
@@ -185,11 +187,11 @@ def superposed(model: Any, worlds: Any) -> pl.DataFrame:
 
     Returns:
         One row per replica, with the columns ``replica``; ``explained``, the share of
-        the variance of embeddings of known subjects that a linear fit explains (each
-        eighth of the subjects is predicted by a fit to the other seven eighths; at most
-        1, and possibly negative); and ``zero_shot``, the recall of new subjects (0 to
-        1) if their embeddings are computed by a fit to all known ones. The model is not
-        changed.
+        the variance of the known subjects' embeddings that is explained by a linear fit
+        with eight-fold cross-validation (at most 1, and possibly negative); and
+        ``zero_shot``, the recall of facts about new subjects (0 to 1) if the embeddings
+        of these subjects are computed by a linear fit to all known subjects. The model
+        is not changed.
     """
     import torch
 
@@ -236,7 +238,7 @@ def _fit(attributes: np.ndarray, embeddings: np.ndarray) -> np.ndarray:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return recall, and the smallest width of full recall by size and seed.
+    """Return the recall of every run, and the smallest width with full recall per size and seed.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

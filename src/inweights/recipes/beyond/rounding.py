@@ -34,7 +34,7 @@ class Change(iw.Config):
     config is used.
 
     Attributes:
-        name: Label ``change`` of the condition in the tables.
+        name: Name of the condition, used as the label ``change`` in the tables.
         precision: Precision of matrix products: ``fp32`` (the default), ``bf16`` or
             ``bf16-emulated``.
         noise: Standard deviation of noise added to the gradient, as a fraction of the
@@ -60,7 +60,7 @@ CHANGES = (
 
 
 class Point(iw.Config):
-    """A width of TinyNN, with a rate and number of updates at which its geometry forms and fades.
+    """Width of TinyNN, with a rate and number of updates for which its geometry forms and fades.
 
     A value of the wrong type raises a ``ConfigError``; ranges are checked when the
     config is used.
@@ -158,12 +158,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             TinyNN: 64, 128).
 
     Returns:
-        - ``ends``: a row per run: the lowest Spearman's ρ (``best``), the ``last`` ρ,
-          ``lost`` (``last`` minus ``best``), ``life`` (the last step with ρ at most
-          :data:`ORDER`, -.1, divided by the number of steps; 0 if there is none) and
-          ``margin`` (mean over nodes of the margin of the neighbour with the smallest
-          logit, at the end). Columns: ``change, seed, width, last, best, life, margin,
-          lost``.
+        - ``ends``: a row per run: the lowest Spearman's ρ (``best``), the ρ at the last
+          step (``last``), ``lost`` (``last`` minus ``best``), ``life`` (the last step
+          with ρ at most :data:`ORDER`, -.1, divided by the number of steps; 0 if there
+          is none) and ``margin`` (the margin of the neighbour with the smallest logit
+          at the last step, averaged over the nodes). Columns: ``change, seed, width,
+          last, best, life, margin, lost``.
         - ``order``: a row per run and step, except step 0, with ρ; ``panel`` is a
           string that names the width. Columns: all columns of the measured ``order``,
           plus ``panel``.
@@ -200,7 +200,7 @@ def more(change: str, width: int) -> Score:
         width: Width of the model, one of the settings' ``points``.
 
     Returns:
-        The difference of the two scores.
+        The difference between the two scores.
     """
     return last.at(change=change, width=width) - last.at(**plain, width=width)
 

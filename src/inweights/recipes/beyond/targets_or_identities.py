@@ -31,8 +31,9 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of pairs, at least 2.
-        told: Numbers of pairs whose reversal is trained, at least 0 and below ``n``.
-        training: Settings of the models and their training.
+        told: Numbers of pairs on whose reversals the models are also trained, at least
+            0 and below ``n``.
+        training: Settings of the models and of their training.
     """
 
     n: int = 20
@@ -50,10 +51,10 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``beside`` (what is trained in addition to the forward
-          facts: ``nothing``; ``targets``: facts whose answers are the entities;
-          ``identities``; ``both``), ``told`` (number of pairs whose reversal is
-          trained: 0, 10), and ``model`` (Emb-MLP; GPT, small).
+        - Labels of the trials: ``beside`` (the training facts in addition to the
+          forward facts: ``nothing``; ``targets``: facts whose answers are the entities;
+          ``identities``; ``both``), ``told`` (number of pairs whose reversals are in
+          the training set: 0, 10), and ``model`` (Emb-MLP; GPT, small).
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
@@ -79,23 +80,23 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on untrained reversals, and recall of the facts.
+    """Return the accuracy on reversals that are not in the training set, and recall of the facts.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
             with one seed): ``accuracy`` (:func:`inweights.probes.accuracy`) with the
             columns ``beside, told, model, seed, part, role, distribution, statements,
             accuracy, accuracy_among, chance, loss, right_answers``. The labels are
-            ``beside`` (what is trained in addition to the forward facts: ``nothing``;
-            ``targets``: facts whose answers are the entities; ``identities``;
-            ``both``), ``told`` (number of pairs whose reversal is trained: 0, 10), and
-            ``model`` (Emb-MLP; GPT, small). Accuracies and recall are fractions from 0
-            to 1.
+            ``beside`` (the training facts in addition to the forward facts:
+            ``nothing``; ``targets``: facts whose answers are the entities;
+            ``identities``; ``both``), ``told`` (number of pairs whose reversals are in
+            the training set: 0, 10), and ``model`` (Emb-MLP; GPT, small). Accuracies
+            and recall are fractions from 0 to 1.
 
     Returns:
-        - ``reversals``: a row per run: the accuracy on the untrained reversals, over
-          all outputs (``accuracy``) and among the subjects (``accuracy_among``).
-          Columns: all columns of ``accuracy``.
+        - ``reversals``: a row per run: the accuracy on the reversals that are not in
+          the training set, over all outputs (``accuracy``) and among the subjects
+          (``accuracy_among``). Columns: all columns of ``accuracy``.
         - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
           (kinds) of facts. Columns: ``model, beside, told, seed, accuracy``.
 

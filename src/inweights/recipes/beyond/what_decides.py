@@ -66,8 +66,8 @@ class Settings(iw.Config):
     raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        shrink: Number, at least 1, by which layers, widths and facts are divided, for
-            tests. Numbers of updates are divided by its square.
+        shrink: Divisor, at least 1, of the numbers of layers and facts and of the
+            widths, for use in tests. Numbers of updates are divided by its square.
     """
 
     shrink: int = 1
@@ -85,10 +85,10 @@ def plan(settings: Settings) -> Plan:
 
         - Labels of the trials: ``cell`` (0 to 31) and the value of each factor in the
           cell: ``rate`` (learning rate, as a multiple of 0.064 / width: 0.5, 2),
-          ``random_offset`` (whether positions have one: False, True), ``tied_head``
-          (False, True), ``small_initialisation`` (False, True), ``decay`` (weight
-          decay: 0, 0.1), ``layers`` (2, 4), ``width`` (32, 64), ``steps`` (280, 560),
-          and ``facts`` (number ``N`` of subjects: 10, 20).
+          ``random_offset`` (whether positions have a random offset: False, True),
+          ``tied_head`` (False, True), ``small_initialisation`` (False, True), ``decay``
+          (weight decay: 0, 0.1), ``layers`` (2, 4), ``width`` (32, 64), ``steps`` (280,
+          560), and ``facts`` (number ``N`` of subjects: 10, 20).
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
         The labels contain the values before their division by ``shrink``.
@@ -133,7 +133,7 @@ def _trial(cell: int, chosen: Mapping[str, Any], shrink: int) -> Trial:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the effect of each factor by seed, and the explained shares of variance.
+    """Return the effect of each factor for each seed, and the share of variance that it explains.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -143,11 +143,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, accuracy_among, chance, loss, right_answers``. The labels are
             ``cell`` (0 to 31) and the value of each factor in the cell: ``rate``
             (learning rate, as a multiple of 0.064 / width: 0.5, 2), ``random_offset``
-            (whether positions have one: False, True), ``tied_head`` (False, True),
-            ``small_initialisation`` (False, True), ``decay`` (weight decay: 0, 0.1),
-            ``layers`` (2, 4), ``width`` (32, 64), ``steps`` (280, 560), and ``facts``
-            (number ``N`` of subjects: 10, 20). Accuracies and recall are fractions from
-            0 to 1.
+            (whether positions have a random offset: False, True), ``tied_head`` (False,
+            True), ``small_initialisation`` (False, True), ``decay`` (weight decay: 0,
+            0.1), ``layers`` (2, 4), ``width`` (32, 64), ``steps`` (280, 560), and
+            ``facts`` (number ``N`` of subjects: 10, 20). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         - ``composed``: a row per run, with the accuracy on the compositions. Columns:

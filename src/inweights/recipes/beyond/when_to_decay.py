@@ -41,21 +41,23 @@ class Settings(iw.Config):
         n: Number ``N`` of subjects and of objects, at least 2.
         complexity: ``C``, the number of objects that a subject leads to, from 1 to
             ``n``.
-        heads: Kinds of head: ``True`` shares the weights of the token embeddings
-            (tied), ``False`` has its own weights.
-        width: Width of the model in the full comparison of heads, phases and decayed
-            parameters.
+        heads: Kinds of head to train: ``True`` for a tied head, which shares the
+            weights of the token embeddings, and ``False`` for a head with its own
+            weights.
+        width: Width of the models that compare all combinations of heads, phases and
+            decayed parameters.
         other_widths: Additional widths. At these, only a tied head is trained, once
             without decay and once with decay throughout. The learning rate is inversely
             proportional to the width.
         layers: Number of blocks.
         rate: Learning rate at width 64, above 0. At width ``w`` it is multiplied by
             ``64 / w``.
-        decay: Weight decay of the parameters and phases that have it, at least 0.
-        learn: Number of updates in which the facts are learnt, at a constant rate.
-        settle: Number of additional updates, during which the rate decays to 0 as a
-            cosine. The sum of these rates equals the sum for half the number of updates
-            at a constant rate.
+        decay: Weight decay, at least 0, in the phases and for the parameters to which
+            it applies.
+        learn: Number of updates in the first phase, at a constant learning rate.
+        settle: Number of updates in the second phase, during which the learning rate
+            decays to 0 along a cosine. These learning rates have the same sum as half
+            as many updates at the constant rate.
     """
 
     n: int = 10
@@ -175,11 +177,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           head and the width. Columns: all columns of ``accuracy``, plus ``recall,
           panel``.
         - ``gain``: a row per run, with the same columns except ``panel``, and with
-          ``_base``, the accuracy of the same head, width and seed without decay, and
-          ``gain``, the difference (0 without decay). ``accuracy`` is NaN if the recall
-          of the run is below :data:`KNOWN` (.99), ``_base`` is NaN if the recall of the
-          run without decay is below it, and ``gain`` is NaN in both cases. Columns: all
-          columns of ``accuracy``, plus ``recall, _base, gain``.
+          ``_base``, the accuracy of the run with the same head, width and seed but
+          without decay, and ``gain``, the difference (0 without decay). ``accuracy`` is
+          NaN if the recall of the run is below :data:`KNOWN` (.99), ``_base`` is NaN if
+          the recall of the run without decay is below it, and ``gain`` is NaN in both
+          cases. Columns: all columns of ``accuracy``, plus ``recall, _base, gain``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -58,11 +58,12 @@ class Settings(iw.Config):
     Attributes:
         axes: Names of axes, keys of ``AXES`` (such as ``depth`` or ``width``); by
             default all.
-        complexity: ``C``, the number of objects per subject (from 1 to ``n``), of the
+        complexity: ``C``, the number of objects per subject (from 1 to ``n``), in the
             harder world with identities. The other worlds have ``C = 1``.
         n: Number ``N`` of subjects and of objects, at least 2.
         every: Number of steps between measurements, at least 1.
-        base: Settings of the base run, which every axis changes in one respect.
+        base: Settings of the base run. Each value on an axis changes them in one
+            respect.
 
     Raises:
         ConfigError: A name in ``axes`` is unknown, or a value has the wrong type.
@@ -141,7 +142,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the final accuracy along every axis, and its relation to alignment.
+    """Return the final accuracy along every axis, and how it is related to alignment.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -171,8 +172,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``leads``: a row per run with identities whose accuracy is at least a half:
           the first steps at which the accuracy (``answered``) and ``nearest``
           (``aligned``) are half-way from their first values to their maxima, and
-          ``lead``, the first minus the second. Columns: ``axis, value, init, world,
-          seed, answered, aligned, lead``.
+          ``lead``, which is ``answered`` minus ``aligned``. Columns: ``axis, value,
+          init, world, seed, answered, aligned, lead``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

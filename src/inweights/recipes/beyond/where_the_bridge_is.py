@@ -91,7 +91,7 @@ def patching() -> Measure:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return what states at the last position carry, the largest shares, and effects in controls.
+    """Return what information the states at the last position carry, and effects in the controls.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -111,8 +111,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``answer``): the ``share`` of queries for which the state at the last position
           carries it (:func:`inweights.probes.carries`). Columns: ``head, control, seed,
           depth, carried, share``.
-        - ``places``: the rows of ``carries`` about models that are not controls.
-          Columns: all columns of ``carries``.
+        - ``places``: the rows of ``carries`` for models that are not controls. Columns:
+          all columns of ``carries``.
         - ``after``: a row per run, with the largest share of each kind over all states
           at depth 2 or more. Columns: ``head, control, seed, bridge, relation,
           answer``.

@@ -50,18 +50,19 @@ WORDS = {
 class Settings(InventedSettings):
     """Settings of the recipe, with defaults for scale ``cpu``.
 
-    Values for other scales are in ``which_diet_teaches.toml``. The fields ``model`` and
-    ``device`` are described in :class:`InventedSettings`: the language model, and its
-    torch device.
+    Values for other scales are in ``which_diet_teaches.toml``. The fields ``model``
+    (the language model) and ``device`` (its torch device) are described in
+    :class:`InventedSettings`.
 
     Attributes:
         world: Numbers of invented people, towns and countries.
-        tokens: Number of tokens of one pass, the same in every condition.
+        tokens: Number of tokens in one pass, the same in every condition.
         tuning: Settings of the fine-tuning.
         conditions: Names of the conditions, keys of ``CONDITIONS``; by default all.
-        hold_out: Share of the bridges, from 0 to 1, whose chains no strategy states.
-        rates: Learning rates of the conditions for which a different rate from that in
-            ``tuning`` is best, by the name of the condition.
+        hold_out: Fraction of the bridges, from 0 to 1, whose chains are not stated by
+            any strategy.
+        rates: Learning rates, keyed by the name of the condition, of the conditions
+            that are not trained at the learning rate of ``tuning``.
 
     Raises:
         ConfigError: A name in ``conditions`` or ``rates`` is unknown, or a value has
@@ -227,7 +228,7 @@ def gain(what: str, condition: str) -> Score:
         condition: Label of the condition, a key of :data:`CONDITIONS`.
 
     Returns:
-        The difference of the two scores.
+        The difference between the two scores.
     """
     asked = accuracy.at(what=what)
     return asked.at(condition=condition) - asked.at(condition="control")

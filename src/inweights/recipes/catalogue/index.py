@@ -39,7 +39,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def index() -> dict[str, Entry]:
-    """Return the stored summaries of the built-in recipes, by full name."""
+    """Return the stored summaries of the built-in recipes, keyed by full name."""
     text = resources.files("inweights.recipes.catalogue").joinpath(FILE).read_bytes()
     decoder = msgspec.json.Decoder(Entry)
     return {entry.name: entry for entry in decoder.decode_lines(text)}

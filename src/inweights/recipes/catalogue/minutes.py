@@ -82,7 +82,7 @@ class Timing(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def timings() -> dict[str, Timing]:
-    """Return the stored timings by full name of the recipe, for all recipes that were timed."""
+    """Return the stored timings of all recipes that were timed, keyed by full name."""
     text = resources.files("inweights.recipes.catalogue").joinpath(FILE).read_bytes()
     return msgspec.json.decode(text, type=dict[str, Timing])
 

@@ -64,7 +64,7 @@ def beside_paper(recipe: Recipe) -> BesidePaper | None:
 
 @lru_cache(maxsize=1)
 def stored() -> dict[str, BesidePaper]:
-    """Return the stored summaries of the built-in recipes that reproduce papers, by full name."""
+    """Return the stored summaries of the built-in recipes for papers, keyed by full name."""
     file = resources.files("inweights.recipes.catalogue").joinpath(FILE)
     return msgspec.json.decode(file.read_bytes(), type=dict[str, BesidePaper])
 
@@ -78,8 +78,8 @@ def computed_protocol(claim: str) -> Protocol | None:
     Returns:
         ``exact`` (the paper's settings and sizes), ``scaled`` (the paper's settings at
         a smaller size) or ``substitute`` (a different model, data set or measure).
-        ``None`` if the claim is unknown, or is a claim of our own, which no paper
-        states.
+        ``None`` if the claim is unknown, or if it is our own and not taken from a
+        paper.
 
     Example:
         >>> computed_protocol("geometric-memory/c3/wide-is-geometric-free")

@@ -30,8 +30,8 @@ class Settings(iw.Config):
             ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay`` or ``gpt-fixed``, as in
             Figure 2 of Identity Bridge. The curves show the last one.
         every: Number of steps between measurements, at least 1.
-        gpt: The GPT and its training.
-        emb_mlp: The Emb-MLP and its training.
+        gpt: Settings of the GPT and of its training.
+        emb_mlp: Settings of the Emb-MLP and of its training.
     """
 
     n: int = 20
@@ -53,7 +53,7 @@ def plan(settings: Settings) -> Plan:
 
         - Labels of the trials: ``model`` (emb-mlp, gpt-small; the conditions of
           :func:`~inweights.recipes.identity_bridge.common.trial`) and ``identity``
-          (Boolean: whether the identity facts are part of training).
+          (Boolean: whether the identity facts are in the training set).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``curves``
           (:func:`inweights.probes.accuracy`; during training, only for ``model``
           gpt-small) and ``two_hop`` (:func:`inweights.probes.templates` with
@@ -117,7 +117,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
             The labels are ``model`` (emb-mlp, gpt-small; the conditions are explained
             at :func:`~inweights.recipes.identity_bridge.common.trial`) and ``identity``
-            (Boolean: whether the identity facts are part of training).
+            (Boolean: whether the identity facts are in the training set).
 
     Returns:
         - ``compositions``: a row per run, with the accuracy on the compositions.

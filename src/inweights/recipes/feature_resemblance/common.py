@@ -101,12 +101,12 @@ def compared(
         labels: Names of the columns that identify the trials.
 
     Returns:
-        Two tables by name. ``predicted`` contains the rows of ``table`` for which there
-        is a prediction, with the columns of both tables and the absolute errors of both
-        predictions, ``from_facts_error`` and ``closed_form_error``. ``shown`` has a row
-        for each similarity, with the labels, ``seed`` (-1 for published values),
-        ``similarity`` and ``what`` (``measured``, ``published`` or ``predicted from the
-        facts``).
+        Two tables, keyed by name. ``predicted`` contains the rows of ``table`` for
+        which there is a prediction, with the columns of both tables and the absolute
+        errors of both predictions, ``from_facts_error`` and ``closed_form_error``.
+        ``shown`` has a row for each similarity, with the labels, ``seed`` (-1 for
+        published values), ``similarity`` and ``what`` (``measured``, ``published`` or
+        ``predicted from the facts``).
 
     Raises:
         ValueError: The number of values in a row of ``published`` differs from the
@@ -168,8 +168,8 @@ def both_models(
     Args:
         labels: Additional labels of the trials, by name.
         world: Config of the world.
-        one_layer: Settings of the one-layer transformer and its training.
-        gpt: Settings of the GPT and its training.
+        one_layer: Settings of the one-layer transformer and of its training.
+        gpt: Settings of the GPT and of its training.
         course: Name of the task, such as ``joint``
             (:func:`~inweights.recipes.feature_resemblance.courses.phase_roles`).
         rho: Number of copies of the similarity premise, at least 1. It has an effect

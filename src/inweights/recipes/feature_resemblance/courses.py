@@ -21,7 +21,7 @@ READINGS = ("AS", "AS-pair", "AS-target")
 
 
 def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
-    """Return the roles of facts that each phase of a task trains, with their weights (§4 to §6).
+    """Return the roles of facts that each phase of a task trains on, and their weights (§4 to §6).
 
     The weight of a role is the number of copies of each of its facts. The loss of a
     full batch is the mean over all copies.

@@ -32,7 +32,7 @@ class Settings(iw.Config):
             trained one after the other.
         gpt: Config of the GPT, which is trained end to end with AdamW.
         gpt_rate: Learning rate of the GPT.
-        gpt_steps: Largest number of updates of the GPT. Training stops earlier at a
+        gpt_steps: Maximum number of updates of the GPT. Training stops earlier at a
             loss of 0.02.
     """
 

@@ -131,7 +131,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how many printed numbers the readings and initial scales reproduce.
+    """Return the number of printed values that each reading and each initial scale reproduces.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -150,7 +150,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           states of the two entities of a pair, defined at
           :func:`inweights.probes.resemblance`), ``other`` (the same mean for entities
           of different pairs) and ``success`` (accuracy on the conclusions, which are
-          not trained). Columns: ``model, course, std, seed, cosine, other, success``.
+          not in the training set). Columns: ``model, course, std, seed, cosine, other,
+          success``.
         - ``shown``: the rows of ``table``, with ``start``, a string that names the
           model and the initial scale, for the figure. Columns: ``model, course, std,
           seed, cosine, success, start``.

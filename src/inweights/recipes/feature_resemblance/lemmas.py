@@ -53,7 +53,7 @@ class Settings(iw.Config):
         labels: Number of labels of the deep linear network.
         delta: Probability with which a bound on the initialisation may fail, between 0
             and 1.
-        training: Settings of the one-layer transformer and its training.
+        training: Settings of the one-layer transformer and of its training.
     """
 
     n: int = 100
@@ -198,16 +198,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``proven``: a row per course, phase and seed of the descents at the divided
-          learning rate. From a tenth of the steps to the last step: ``ratio``, the
-          largest ratio of loss to bound, and ``exponent``, the exponent of the power
-          law by which the loss falls with the number of steps. Over all steps:
-          ``step_size``, the largest step size divided by the one that the proof allows,
-          and ``says``, the last bound divided by the loss of a uniform prediction.
-          Columns: ``course, phase, slower, seed, ratio, exponent, step_size, says``.
+          learning rate. ``ratio`` is the largest ratio of the loss to its bound, and
+          ``exponent`` is the exponent of the power law by which the loss falls with the
+          number of steps; both exclude the first tenth of the steps. ``step_size`` is
+          the largest step size divided by the one that the proof allows, and ``says``
+          is the last bound divided by the loss of a uniform prediction. Columns:
+          ``course, phase, slower, seed, ratio, exponent, step_size, says``.
         - ``as_in_table_1``: the same quantities at the learning rate of Table 1.
           Columns: as in ``proven``.
         - ``unlike``: a row per run: the mean absolute cosine similarity of dissimilar
-          entities (``size``), and the same multiplied by √d (``scaled``). Columns:
+          entities (``size``), and this mean multiplied by √d (``scaled``). Columns:
           ``course, width, seed, size, scaled``.
         - ``curves``: a row per panel (course and phase), seed, number of steps and
           ``what`` (``least``, the smallest loss up to this step, or ``bound``), with

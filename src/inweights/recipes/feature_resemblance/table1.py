@@ -35,8 +35,8 @@ class Settings(iw.Config):
             2.
         rho: Number of copies of the similarity premise in the joint curriculum, at
             least 1.
-        one_layer: Training of the one-layer transformer.
-        gpt: Training of the GPT.
+        one_layer: Settings of the one-layer transformer and of its training.
+        gpt: Settings of the GPT and of its training.
     """
 
     n: int = 100
@@ -112,8 +112,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           states of the two entities of a pair, defined at
           :func:`inweights.probes.resemblance`), ``other`` (the same mean for entities
           of different pairs), ``success`` (accuracy on the conclusions, which are not
-          trained) and the last training ``loss``. Columns: ``model, course, seed,
-          cosine, other, success, loss``.
+          in the training set) and the last training ``loss``. Columns: ``model, course,
+          seed, cosine, other, success, loss``.
         - ``predicted``: a row per run of the one-layer transformer, with both
           predictions of the cosine and their absolute errors, as
           :func:`~.common.compared` returns them. Columns: all columns of ``foretold``,

@@ -16,10 +16,10 @@ class Settings(iw.Config):
     Values for other scales are in ``table2.toml``.
 
     Attributes:
-        model: Model that is fine-tuned: a folder, the name of a Hugging Face model in
-            the local cache, ``@smollm2`` or ``@tiny`` (a small random model).
-        rows: Number of rows of the data that are used, spread evenly over its
-            relations; at least 2, or 0 for all rows.
+        model: Model to fine-tune: a folder, the name of a Hugging Face model in the
+            local cache, ``@smollm2`` or ``@tiny`` (a small random model).
+        rows: Number of rows of the data to use, spread evenly over its relations; at
+            least 2, or 0 for all rows.
         training: Settings of the fine-tuning in every stage.
         conditions: Names of the conditions to run, a subset of ``CONDITIONS`` in
             :mod:`inweights.recipes.shared.language.analogies`.
@@ -66,7 +66,7 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan, with the computation ``answers``
         (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`), for each
-        seed, with the label ``condition``: what is trained, and in which order
+        seed, with the label ``condition``: the training facts and their order
         (:class:`~inweights.recipes.shared.language.analogies.Analogies`): zero-shot
         (nothing), attribution only, joint, SA, AS, shuffled joint, shuffled SA,
         shuffled AS (with shuffled categories). The label values listed here apply to
@@ -99,7 +99,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return success, recall and similarity (penultimate layer) for every condition and seed.
+    """Return success, recall and penultimate-layer similarity for every condition and seed.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

@@ -24,10 +24,10 @@ NEAR = 0.03
 
 
 class Grid(iw.Config):
-    """Values of settings from appendix A that are missing in our copy of the text.
+    """Values of settings from appendix A that are missing from our copy of the text.
 
-    Every combination is trained. A value of the wrong type raises a ``ConfigError``;
-    ranges are checked when the config is used.
+    A model is trained with every combination. A value of the wrong type raises a
+    ``ConfigError``; ranges are checked when the config is used.
 
     Attributes:
         stds: Initial scales ``σ0`` (standard deviation of all matrices).
@@ -49,8 +49,8 @@ class Settings(iw.Config):
     Attributes:
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
         rho: Number of copies of the similarity premise in joint training, at least 1.
-        training: Training of the one-layer transformer.
-        grid: Additional settings with which the curriculum AS is trained.
+        training: Settings of the one-layer transformer and of its training.
+        grid: Additional settings with which a model is trained under the curriculum AS.
     """
 
     n: int = 100
@@ -134,14 +134,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``cosine`` (the mean cosine similarity between the states of the two entities
           of a pair, defined at :func:`inweights.probes.resemblance`), ``other`` (the
           same mean for entities of different pairs) and ``success`` (accuracy on the
-          conclusions, which are not trained). Columns: ``course, seed, cosine, other,
-          success``.
+          conclusions, which are not in the training set). Columns: ``course, seed,
+          cosine, other, success``.
         - ``shown``: a row per course, seed, ``what`` (``measured``, or ``published``
           with ``seed`` -1) and ``column`` (``similarity`` or ``success``), with its
           ``value``. Columns: ``course, seed, what, column, value``.
         - ``grid``: a row per setting, seed and ``column`` (``cosine`` or ``success``),
-          with its ``value``, for the course AS; includes ``as in the table``. Columns:
-          ``setting, seed, column, value``.
+          with its ``value``, for the course AS, including the setting ``as in the
+          table``. Columns: ``setting, seed, column, value``.
         - ``extremes``: a row per seed: ``least_success``, the smallest success of AS
           over all settings, and ``matching``, the number of settings whose similarity
           is within 0.03 of the printed one and whose success is at most 0.05. Columns:

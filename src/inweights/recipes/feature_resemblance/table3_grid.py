@@ -28,7 +28,7 @@ _SETTING = (*_SHARED, "copies", "first")
 
 
 class Grid(iw.Config):
-    """Values of settings that are missing in our copy of appendix A; every combination is trained.
+    """Values of settings that are missing from our copy of appendix A; all combinations are used.
 
     Attributes:
         stds: Initial scales ``σ0`` (standard deviation of all matrices).
@@ -53,7 +53,7 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
-        training: Training of the one-layer transformer.
+        training: Settings of the one-layer transformer and of its training.
         pace: Learning rate times ``κ0``, above 0, the same at every setting.
         grid: Settings that are searched.
     """
@@ -140,7 +140,7 @@ def _stopped(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how many settings reproduce each printed number, and how many reproduce several.
+    """Return the number of settings that reproduce each printed number, or several of them.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -171,8 +171,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``alike``, the number of settings that reproduce all three similarities;
           ``pattern``, the number of settings that reproduce all three successes and
           whose similarity decreases by at least .05 from joint to SA and from SA to AS;
-          and ``gap``, the largest value of the similarity of joint training minus that
-          of AS in one setting. Columns: ``reading, seed, most, alike, pattern, gap``.
+          and ``gap``, the largest difference in a setting between the similarities of
+          joint training and AS. Columns: ``reading, seed, most, alike, pattern, gap``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

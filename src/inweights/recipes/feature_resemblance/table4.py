@@ -33,8 +33,9 @@ class Settings(iw.Config):
     Attributes:
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
         rhos: Numbers ``ρ`` of copies of the similarity premise, any of 1, 3 and 5.
-        one_layer: Training of the one-layer transformer.
-        gpt: Training of the GPT; it stops at the loss printed for each ``ρ``.
+        one_layer: Settings of the one-layer transformer and of its training.
+        gpt: Settings of the GPT and of its training, which stops at the loss printed
+            for each ``ρ``.
 
     Raises:
         ConfigError: A value of ``rhos`` is not 1, 3 or 5, or a value has the wrong
@@ -93,7 +94,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the results table, the predicted similarities, and both next to the published values.
+    """Return the results table, predicted similarities, and both alongside the published values.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -111,7 +112,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           states of the two entities of a pair, defined at
           :func:`inweights.probes.resemblance`), ``other`` (the same mean for entities
           of different pairs) and ``success`` (accuracy on the conclusions, which are
-          not trained). Columns: ``model, rho, seed, cosine, other, success``.
+          not in the training set). Columns: ``model, rho, seed, cosine, other,
+          success``.
         - ``predicted``: a row per run of the one-layer transformer, with both
           predictions of the cosine and their absolute errors, as
           :func:`~.common.compared` returns them. Columns: all columns of ``foretold``,

@@ -24,7 +24,7 @@ class Settings(iw.Config):
             a large ``ρ``.
         checked: Number of tuples for which the gradients of lemma 1 are compared with
             autograd, at least 2.
-        training: Settings of the one-layer transformer and its training.
+        training: Settings of the one-layer transformer and of its training.
     """
 
     n: int = 100
@@ -104,11 +104,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``resemblance`` (``course`` and the columns of the probes of these names),
             ``stage_one`` (``course`` and the columns of
             :func:`~inweights.theory.feature_resemblance.stage_one.stage_one`),
-            ``lemma_1`` (``mlp``, ``matrix`` and ``error``: the largest relative
-            difference of a gradient from autograd) and ``losses`` (``course, phase,
-            step, loss``). The label is ``course`` (the order of training, explained at
-            :func:`plan`: joint, SA, AS, two-hop, two-hop without identity). Accuracies
-            and recall are fractions from 0 to 1.
+            ``lemma_1`` (``mlp``, ``matrix`` and ``error``, the largest relative
+            difference between a gradient and the result of autograd) and ``losses``
+            (``course, phase, step, loss``). The label is ``course`` (the order of
+            training, explained at :func:`plan`: joint, SA, AS, two-hop, two-hop without
+            identity). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         Four tables with the columns ``course`` and ``seed``:
@@ -116,7 +116,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``table``, one row per course and seed: ``cosine`` (mean cosine of the states
           of the two entities that share a property), ``other`` (their mean cosine with
           entities of other tuples, for comparison) and ``success`` (accuracy on the
-          conclusions, which are not trained).
+          conclusions, which are not in the training set).
         - ``fitted``, one row per run and phase, except the phase ``attention``:
           ``phase`` and ``loss`` (its last training loss, in nats).
         - ``shown``, two rows per course and seed, for the figure: ``column``

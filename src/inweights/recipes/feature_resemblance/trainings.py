@@ -79,7 +79,7 @@ class OneLayerTraining(iw.Config):
                 It has an effect only in ``joint`` and ``two-hop``.
 
         Returns:
-            A curriculum with the phases ``attention`` and ``mlp``, which train the
+            A curriculum with the phases ``attention`` and ``mlp``, which train on the
             roles of the task's first phase, and ``second phase`` if the task has two
             phases.
 
@@ -95,8 +95,8 @@ class OneLayerTraining(iw.Config):
         """Return a curriculum that trains on the given roles of facts, phase by phase.
 
         Args:
-            parts: For each phase (at least one), the roles that it trains, with their
-                weights.
+            parts: For each phase (at least one), the roles that it trains on, with
+                their weights.
             late: Number of updates of each phase after the first, at least 0.
 
         Returns:
@@ -187,7 +187,7 @@ class EndToEndTraining(iw.Config):
         model: Config of the transformer.
         rate: Learning rate, above 0.
         loss: Training loss at which a phase stops, at least 0.
-        steps: Largest number of updates of a phase.
+        steps: Maximum number of updates per phase.
     """
 
     model: OneLayerConfig = OneLayerConfig(mlp="relu", init=iw.Init(std=2.5e-3))
@@ -239,9 +239,9 @@ class GPTTraining(iw.Config):
         model: Config of the GPT.
         rate: Peak learning rate of AdamW, above 0; its weight decay is 0.01.
         losses: For each task (``joint``, ``SA``, ``AS``, ``two-hop``, ``two-hop without
-            identity``), the training loss at which each of its phases stops. With fewer
-            losses than phases, the later phases are left out.
-        steps: Largest number of updates of a phase.
+            identity``), the training loss at which each of its phases stops. If there
+            are fewer losses than phases, the later phases are left out.
+        steps: Maximum number of updates per phase.
 
     Raises:
         ConfigError: ``losses`` contains an unknown task.
@@ -287,9 +287,9 @@ class GPTTraining(iw.Config):
         """Return a curriculum that trains on the given roles of facts, phase by phase.
 
         Args:
-            parts: For each phase, the roles that it trains, with their weights.
-            losses: Training loss at which each phase stops. With fewer losses than
-                ``parts``, the later phases are left out.
+            parts: For each phase, the roles that it trains on, with their weights.
+            losses: Training loss at which each phase stops. If there are fewer losses
+                than ``parts``, the later phases are left out.
 
         Returns:
             The curriculum, with at most ``steps`` updates of AdamW in each phase.

@@ -27,13 +27,13 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
-            ``irregular``.
-        architectures: Names of architectures, any of ``Node2Vec``, ``TinyGPT``,
-            ``TinySSM`` and ``TinyNN``.
+        graphs: Names of the tiny graphs to use, any of ``path-star``, ``grid``,
+            ``cycle`` and ``irregular``.
+        architectures: Names of architectures to train, any of ``Node2Vec``,
+            ``TinyGPT``, ``TinySSM`` and ``TinyNN``.
         descent: Settings of Node2Vec and its gradient descent.
-        most: Largest number of updates of a training run. With ``None`` (the default)
-            or 0, the paper's number is used.
+        most: Maximum number of updates per training run. If ``None`` (the default) or
+            0, the paper's number is used.
         path: Number of nodes of the path graph of Remark 4, at least 2.
     """
 
@@ -108,7 +108,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         The measured tables, restricted to the condition ``the code's`` (the settings of
-        the paper's code) and without the column ``condition``, and:
+        the paper's code), without the column ``condition``, and:
 
         - ``skew``: a row per run, with ``beyond``, the mean of the skew
           (:func:`inweights.probes.skew`) over all eigenspaces except the first,

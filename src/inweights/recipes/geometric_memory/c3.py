@@ -41,14 +41,14 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
-            ``irregular``.
-        architectures: Names of architectures, any of ``TinyGPT``, ``TinySSM`` and
-            ``TinyNN``.
-        most: Largest number of updates of a training run. With ``None`` (the default)
-            or 0, the paper's number is used.
-        conditions: Names of conditions, any of ``the code's``, ``the code's, bf16`` and
-            ``ours``. Claims are judged in ``the code's``.
+        graphs: Names of the tiny graphs to use, any of ``path-star``, ``grid``,
+            ``cycle`` and ``irregular``.
+        architectures: Names of architectures to train, any of ``TinyGPT``, ``TinySSM``
+            and ``TinyNN``.
+        most: Maximum number of updates per training run. If ``None`` (the default) or
+            0, the paper's number is used.
+        conditions: Names of the conditions to use, any of ``the code's``, ``the code's,
+            bf16`` and ``ours``. Claims are judged under ``the code's``.
         wide: Width of the wide TinyNN, at least 1. It is trained for the same number of
             updates as the narrow one on the grid.
         longer: Smallest number of updates of the TinyNN with frozen embeddings at the
@@ -167,7 +167,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         The measured tables, restricted to the condition ``the code's`` (the settings of
-        the paper's code) and without the column ``condition``, and:
+        the paper's code), without the column ``condition``, and:
 
         - ``beside``: a row per run with frozen embeddings in each condition, at its
           last step, with ``recall``. Columns: all columns of ``recall``.

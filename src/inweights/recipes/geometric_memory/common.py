@@ -89,13 +89,13 @@ class Training(iw.Config):
     Attributes:
         architecture: ``TinyGPT``, ``TinySSM`` (a Mamba), ``TinyNN`` or ``associative``
             (TinyNN with frozen embeddings). The name is not checked.
-        rate: Peak learning rate, above 0. For TinyGPT it decays as a cosine.
+        rate: Peak learning rate, above 0. For TinyGPT it decays along a cosine.
         steps: Number of updates.
         width: Width of the embeddings.
         second: ``β₂`` of AdamW, the decay rate of its second moment, at least 0 and
             below 1.
-        fades: Whether the learning rate falls as a cosine to a tenth of its peak in the
-            conditions of the paper's code.
+        fades: Whether the learning rate decays along a cosine to a tenth of its peak in
+            the conditions of the paper's code.
         condition: Name of the condition: ``the code's``, ``the code's, bf16`` or
             ``ours``, as :func:`trials` explains.
         pooled: Whether the edges that leave a node are combined in one sequence with
@@ -163,7 +163,7 @@ def training(architecture: str, shape: str, *, most: int | None = None) -> Train
     Args:
         architecture: ``TinyGPT``, ``TinySSM``, ``TinyNN`` or ``associative``.
         shape: Name of the graph: ``path-star``, ``grid``, ``cycle`` or ``irregular``.
-        most: Largest number of updates. With ``None`` (the default) or 0, the paper's
+        most: Maximum number of updates. If ``None`` (the default) or 0, the paper's
             number is used.
 
     Returns:
@@ -207,14 +207,14 @@ def trial(
         how: Settings of training, or of Node2Vec and its gradient descent.
         world: Config of the graph.
         condition: Name of the condition (``the code's``, ``the code's, bf16`` or
-            ``ours``, see :func:`trials`), which becomes a label. With ``None``, the
-            default, the trial has no label ``condition``. Node2Vec and its graph are
+            ``ours``, see :func:`trials`), which becomes a label. If ``None`` (the
+            default), the trial has no label ``condition``. Node2Vec and its graph are
             the same in all conditions.
-        variant: Changes of the model; no changes by default.
+        variant: Changes to the model; by default none.
         **labels: Further labels, which become columns of the tables.
 
     Returns:
-        The trial, with the given labels and, if it is given, the label ``condition``.
+        The trial, with the given labels and with ``condition`` unless it is ``None``.
 
     Raises:
         ConfigError: The condition is unknown (not checked for Node2Vec), or a value is
@@ -254,14 +254,14 @@ def trials(
         architectures: Names of the architectures: ``Node2Vec``, ``TinyGPT``,
             ``TinySSM`` (a Mamba), ``TinyNN`` or ``associative`` (TinyNN with frozen
             embeddings).
-        most: Largest number of updates, except for Node2Vec. With ``None`` (the
-            default) or 0, the paper's numbers are used.
+        most: Maximum number of updates, except for Node2Vec. If ``None`` (the default)
+            or 0, the paper's numbers are used.
         descent: Settings of Node2Vec. ``None``, the default, means
             ``Node2VecDescent()``.
         shuffled: Whether nodes are numbered in a random order (the default). Otherwise
             neighbours have similar numbers.
         conditions: Names of the conditions; by default ``the code's`` and ``ours``.
-        variant: Changes of TinyGPT and TinySSM; no changes by default.
+        variant: Changes to TinyGPT and TinySSM; by default none.
 
     Returns:
         One trial per condition, graph and architecture, in this order, with the labels

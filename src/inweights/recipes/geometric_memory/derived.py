@@ -47,8 +47,8 @@ def judged(
 def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return the energy in the first and in the top eigenspaces, and the energy expected by chance.
 
-    The top eigenspaces are as many of the first eigenspaces as are needed for at least
-    two dimensions in total: one eigenspace for the star (three dimensions), the grid
+    The top eigenspaces are the first eigenspaces, as many as are needed for a total of
+    at least two dimensions: one eigenspace for the star (three dimensions), the grid
     and the cycle (two dimensions each), and two eigenspaces of one dimension each for
     the irregular graph.
 
@@ -94,7 +94,7 @@ def beside_random(correlation: pl.DataFrame) -> pl.DataFrame:
 
 
 def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return Spearman's ρ of cosines and distances, over all pairs and over pairs without an edge.
+    """Return Spearman's ρ between cosines and distances, over all and over non-adjacent pairs.
 
     Pairs of nodes that no path connects, and pairs of a node with itself, are left out.
 

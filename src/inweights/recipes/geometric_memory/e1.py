@@ -48,7 +48,7 @@ class Settings(iw.Config):
             It is larger by default, since these models must memorise without a
             geometry.
         steps: Number of updates of the models with frozen embeddings. For models with
-            trained embeddings, the number of ``star`` is used.
+            trained embeddings, the number in ``star`` is used.
         every: Number of steps between two measurements, at least 1.
     """
 
@@ -101,7 +101,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return final accuracies with frozen and with trained embeddings, and curves.
+    """Return final accuracies with frozen and with trained embeddings, and learning curves.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial
@@ -123,7 +123,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           accuracies ``hardest`` (on the hardest token of held-out paths, which is the
           first after the root), ``exact`` (share of held-out paths that are entirely
           correct), ``easiest_last`` (on the last token of held-out paths) and
-          ``trained`` (share of trained paths that are entirely correct); ``chance``,
+          ``trained`` (share of training paths that are entirely correct); ``chance``,
           the accuracy of guessing the hardest token; ``best`` (the highest accuracy of
           the hardest token at any step), and the recall of edges at the root (``root``)
           and elsewhere (``recall``). Columns: ``embeddings, seed, step, hardest, exact,

@@ -17,11 +17,11 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
-            ``irregular``.
+        graphs: Names of the tiny graphs to use, any of ``path-star``, ``grid``,
+            ``cycle`` and ``irregular``.
         descent: Settings of Node2Vec and its gradient descent.
-        most: Largest number of updates of a training run. With ``None`` (the default)
-            or 0, the paper's number is used.
+        most: Maximum number of updates per training run. If ``None`` (the default) or
+            0, the paper's number is used.
         looks: Approximate number of frames that are recorded during a training run, at
             least 1; 40 of them are stored.
         draws: Number of random embeddings from which each null distribution is
@@ -102,8 +102,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         The measured tables, restricted to the condition ``the code's`` (the settings of
-        the paper's code) and without the column ``condition``; ``conditions``, the
-        table ``correlation`` in every condition; and the tables of
+        the paper's code), without the column ``condition``; ``conditions``, the table
+        ``correlation`` in every condition; and the tables of
         :func:`~.filming.pictures`, of which ``correlation`` has the additional column
         ``size``, the absolute value of ρ.
 

@@ -20,7 +20,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: The path-stars, each with its training settings.
+        stars: Path-stars, each with its training settings.
         every: Number of steps between two points of the curves, at least 1.
     """
 
@@ -29,7 +29,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs on whole paths, with edges trained together with paths or before them.
+    """Plan training runs on whole paths, in which edges are mixed with the paths or come first.
 
     Args:
         settings: The recipe's settings, such as ``stars`` and ``every``;
@@ -55,7 +55,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the exact match of whole paths, and the step at which each token is learned.
+    """Return exact-match accuracy on whole paths, and the step at which each token is learned.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -70,11 +70,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``final``: a row per run at its last step: the accuracies ``hardest`` (on the
           hardest token of held-out paths, which is the first after the root), ``exact``
           (share of held-out paths that are entirely correct), ``easiest_last`` (on the
-          last token of held-out paths) and ``trained`` (share of trained paths that are
-          entirely correct); ``chance``, the accuracy of guessing the hardest token
+          last token of held-out paths) and ``trained`` (share of training paths that
+          are entirely correct); ``chance``, the accuracy of guessing the hardest token
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           condition, seed, step, hardest, exact, easiest_last, trained, chance``.
-        - ``exact``: the same columns for every step. Columns: as in ``final``.
+        - ``exact``: a row per run and step, with the same columns. Columns: as in
+          ``final``.
         - ``tokens``: a row per run, step and token of held-out paths, with its
           ``accuracy``, its name ``token`` and the ``panel`` of the figure (graph and
           condition). Columns: all columns of ``paths``, plus ``token, panel``.

@@ -70,7 +70,7 @@ class InContextTraining(iw.Config):
                 ``first token alone`` (loss only on the first token after the root,
                 which is the hardest), ``reverse path`` (loss on the path from the goal
                 to the root) or ``teacherless`` (the tokens of the path are hidden from
-                the model). Any other name is treated as ``next token``, and becomes the
+                the model). Any other name is treated as ``next token`` and used as the
                 label.
 
         Returns:
@@ -215,7 +215,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``teacherless``). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``final``: a row per run: ``above``, accuracy of the hardest token minus
+        - ``final``: a row per run: ``above``, the accuracy on the hardest token minus
           chance (1/d, where ``d`` is the number of arms); ``later``, the smallest
           accuracy of any token after it; ``exact``, the share of paths that are
           entirely correct; ``above_whole``, ``exact`` minus 1/d. Columns: ``graph,

@@ -39,10 +39,10 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: The path-stars, each with its training settings. Every model is trained
-            once with and once without a residual stream.
+        stars: Path-stars, each with its training settings. Every model is trained once
+            with and once without a residual stream.
         every: Number of steps between two points of the curves, at least 1.
-        arms: Number of held-out arms that a heat-map shows.
+        arms: Number of held-out arms shown in a heat-map.
         draws: Number of random embeddings from which the null distribution of the rank
             correlation is estimated.
     """
@@ -115,7 +115,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves and final accuracies of paths, when tokens are learned, and the geometry.
+    """Return curves and final accuracies on paths, steps at which tokens are learned, and geometry.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial
@@ -147,7 +147,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``hardest`` (on the hardest token of held-out paths, which is the first after
           the root), ``exact`` (share of held-out paths that are entirely correct),
           ``easiest_last`` (on the last token of held-out paths) and ``trained`` (share
-          of trained paths that are entirely correct); ``chance``, the accuracy of
+          of training paths that are entirely correct); ``chance``, the accuracy of
           guessing the hardest token; ``line`` and ``panel`` are labels for the figure.
           Columns: ``graph, block, condition, taught, seed, step, hardest, exact,
           easiest_last, trained, chance, line, panel``.

@@ -54,8 +54,8 @@ class Tree(iw.Config):
         ``star.trial`` replaces them.
 
         Args:
-            split: ``leaf`` to hold out single leaves. Any other string, such as ``first
-                token``, holds out all leaves below some children of the root.
+            split: ``leaf`` to hold out individual leaves. Any other string, such as
+                ``first token``, holds out all leaves below some children of the root.
 
         Returns:
             The config of a :class:`PathStar` with ``branches`` children per inner node.
@@ -149,7 +149,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (on the hardest
           token of held-out paths, which is the first after the root), ``exact`` (share
           of held-out paths that are entirely correct), ``easiest_last`` (on the last
-          token of held-out paths) and ``trained`` (share of trained paths that are
+          token of held-out paths) and ``trained`` (share of training paths that are
           entirely correct); ``chance``, the accuracy of guessing the hardest token;
           ``panel`` names the graph and the condition. Columns: ``graph, condition,
           split, seed, step, hardest, exact, easiest_last, trained, chance, panel``.
@@ -189,7 +189,7 @@ token = exact.of("hardest")
 
 
 def harder(score: Score) -> Score:
-    """Return the difference of a score between the split by leaf and the split by first token.
+    """Return the difference in a score between the split by leaf and the split by first token.
 
     Args:
         score: Score of a table with the labels ``condition``, ``split`` and ``graph``.

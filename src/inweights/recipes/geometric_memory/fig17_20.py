@@ -22,16 +22,16 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
-            ``irregular``.
-        architectures: Names of architectures, any of ``Node2Vec``, ``TinyGPT``,
-            ``TinySSM``, ``TinyNN`` and ``associative``.
+        graphs: Names of the tiny graphs to use, any of ``path-star``, ``grid``,
+            ``cycle`` and ``irregular``.
+        architectures: Names of architectures to train, any of ``Node2Vec``,
+            ``TinyGPT``, ``TinySSM``, ``TinyNN`` and ``associative``.
         descent: Settings of Node2Vec and its gradient descent.
-        most: Largest number of updates of a training run. With ``None`` (the default)
-            or 0, the paper's number is used.
+        most: Maximum number of updates per training run. If ``None`` (the default) or
+            0, the paper's number is used.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        variant: Changes of TinyGPT and TinySSM; no changes by default.
+        variant: Changes to TinyGPT and TinySSM; by default none.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -112,7 +112,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         The measured tables, restricted to the condition ``the code's`` (the settings of
-        the paper's code) and without the column ``condition``, and:
+        the paper's code), without the column ``condition``, and:
 
         - ``correlation``: a row per run: Spearman's ρ between cosine similarity and
           distance in hops, its absolute value ``size``, and ``beyond_chance``, ρ minus

@@ -22,14 +22,15 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
-            ``irregular``.
+        graphs: Names of the tiny graphs to use, any of ``path-star``, ``grid``,
+            ``cycle`` and ``irregular``.
         width: Width of TinyNN, at least 1.
         frozen_rate: Learning rate of TinyNN with frozen embeddings.
         frozen_steps: Number of updates of TinyNN with frozen embeddings.
         rate: Learning rate of TinyNN with trained embeddings.
         steps: Number of updates of TinyNN with trained embeddings.
-        gpt_most: Largest number of updates of TinyGPT; 0 means the paper's number.
+        gpt_most: Maximum number of updates of TinyGPT; if 0, the paper's number is
+            used.
         gpt_every: Number of steps between two measurements of TinyGPT, at least 1.
             TinyNN is measured after every step.
     """
@@ -45,7 +46,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs of TinyNN, with frozen and free embeddings, and of TinyGPT.
+    """Plan training runs of TinyNN, with frozen and with trained embeddings, and of TinyGPT.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``width`` and

@@ -26,11 +26,11 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
-            ``irregular``.
+        graphs: Names of the tiny graphs to use, any of ``path-star``, ``grid``,
+            ``cycle`` and ``irregular``.
         descent: Settings of Node2Vec and its gradient descent.
-        most: Largest number of updates of a training run. With ``None`` (the default)
-            or 0, the paper's number is used.
+        most: Maximum number of updates per training run. If ``None`` (the default) or
+            0, the paper's number is used.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -82,7 +82,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return matrices of cosines of the first seed, and the correlation with hops for every seed.
+    """Return cosine matrices for the first seed, and their correlation with hops for every seed.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial
@@ -91,7 +91,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
             - ``cosines``, from :func:`inweights.probes.cosines`.
             - ``early``, from :func:`inweights.probes.cosines`, with the additional
-              columns ``step``.
+              column ``step``.
 
             The labels are ``graph`` (path-star, grid, cycle, irregular),
             ``architecture`` (Node2Vec; TinyGPT; TinyNN; associative: TinyNN with frozen

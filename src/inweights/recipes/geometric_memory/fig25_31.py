@@ -81,8 +81,8 @@ class Settings(iw.Config):
         steps: Number of updates of each training run.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        conditions: Names of conditions, any of ``the code's, bf16``, ``the code's`` and
-            ``ours``. Claims are judged in ``the code's, bf16``.
+        conditions: Names of the conditions to use, any of ``the code's, bf16``, ``the
+            code's`` and ``ours``. Claims are judged under ``the code's, bf16``.
 
     Raises:
         ConfigError: A name in ``ablations`` is unknown, or a value has the wrong type.
@@ -118,12 +118,12 @@ def plan(settings: Settings) -> Plan:
           (:func:`inweights.probes.edge_margin`), ``own_margin``
           (:func:`inweights.probes.geometric_margin` with ``draws=200``),
           ``correlation``
-          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-          :func:`inweights.probes.hop_correlation` with ``draws=200``), ``energy``
-          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-          :func:`inweights.probes.spectral_energy` with ``draws=200``), ``zigzag``
-          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-          :func:`inweights.probes.zigzag` with ``draws=200``) and ``cosines``
+          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` applied
+          to :func:`inweights.probes.hop_correlation` with ``draws=200``), ``energy``
+          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` applied
+          to :func:`inweights.probes.spectral_energy` with ``draws=200``), ``zigzag``
+          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` applied
+          to :func:`inweights.probes.zigzag` with ``draws=200``) and ``cosines``
           (:func:`inweights.probes.cosines`; only for the first seed).
 
         ``condition`` is ``the code's`` (the settings of the paper's code), ``the
@@ -198,15 +198,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             positive``), ``own_margin`` (:func:`inweights.probes.geometric_margin`:
             ``over, margin, worst, positive, null_positive, null_worst, null_all, p``),
             ``correlation``
-            (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-            :func:`inweights.probes.hop_correlation`: ``spearman, null_mean, null_low,
-            null_high, p``), ``energy``
-            (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-            :func:`inweights.probes.spectral_energy`: ``space, eigenvalue, size, energy,
-            cumulative, degenerate, null_mean, null_low, null_high``), ``zigzag``
-            (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-            :func:`inweights.probes.zigzag`: ``zigzag, bottom, null_mean, null_low,
-            null_high, bottom_null``), and ``cosines``
+            (:func:`~inweights.probes.geometry.reference_graph.without_self_edges`
+            applied to :func:`inweights.probes.hop_correlation`: ``spearman, null_mean,
+            null_low, null_high, p``), ``energy``
+            (:func:`~inweights.probes.geometry.reference_graph.without_self_edges`
+            applied to :func:`inweights.probes.spectral_energy`: ``space, eigenvalue,
+            size, energy, cumulative, degenerate, null_mean, null_low, null_high``),
+            ``zigzag``
+            (:func:`~inweights.probes.geometry.reference_graph.without_self_edges`
+            applied to :func:`inweights.probes.zigzag`: ``zigzag, bottom, null_mean,
+            null_low, null_high, bottom_null``), and ``cosines``
             (:func:`inweights.probes.cosines`: ``source, target, hops, cosine``). All
             have the columns ``setting, condition, seed``. The labels are ``setting`` (a
             key of :data:`ABLATIONS`, see :class:`Ablation`: self-edges, rate .01; GPT
@@ -218,9 +219,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             recall are fractions from 0 to 1.
 
     Returns:
-        The measured tables, restricted to the condition ``the code's, bf16`` (the
-        settings of the paper's code, in emulated bfloat16) and without the column
-        ``condition``, and:
+        The measured tables, restricted to the condition ``the code's, bf16``, without
+        the column ``condition``, and:
 
         - ``conditions``: a row per run in each condition, with Spearman's ρ between
           cosine similarity and distance in hops. Columns: all columns of

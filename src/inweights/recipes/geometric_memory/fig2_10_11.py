@@ -19,11 +19,11 @@ class Settings(iw.Config):
     a ``ConfigError``; ranges are checked when the recipe is run.
 
     Attributes:
-        star: Config of the task in weights, in which all examples are about one graph.
-        context: Config of the task in context, in which each prompt is about a new
+        star: Config of the in-weights task, in which all examples are about one graph.
+        context: Config of the in-context task, in which each prompt is about a new
             graph.
-        examples: Number of training examples of the in-context task that the figure
-            shows.
+        examples: Number of training examples of the in-context task shown in the
+            figure.
     """
 
     star: PathStar = PathStar(
@@ -39,7 +39,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the computation of pictures and counts of both tasks; nothing is trained.
+    """Plan the computation of pictures and counts for both tasks; no model is trained.
 
     Values that are out of range raise an error when ``star`` or ``context`` is created,
     not here.

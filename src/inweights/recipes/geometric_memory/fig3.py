@@ -43,13 +43,14 @@ class Settings(iw.Config):
         stars: The path-stars, at least one, each with its training settings. The
             controls use the first one.
         memorising: Number of updates on paths for the controls with frozen embeddings.
-            They need more updates than the others to memorise their facts.
+            These controls need more updates than the other models to memorise their
+            facts.
         every: Number of steps between two points of the curves, at least 1.
-        larger: Additional path-stars, which are trained only as in the paper, with the
-            loss on the full path; by default none.
+        larger: Additional path-stars, on which models are trained only as in the paper,
+            with the loss on the full path; by default none.
         own: A path-star of your own. If it is given, it replaces the graph of the first
-            of ``stars``, and all other path-stars are left out. ``None``, the default,
-            means the paper's graphs.
+            of ``stars``, and all other path-stars are left out. If ``None`` (the
+            default), the paper's graphs are used.
     """
 
     later = {"own": None, "larger": ()}
@@ -129,7 +130,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return final accuracies, curves of the hardest token, and recall of trained facts.
+    """Return final accuracies, curves for the hardest token, and recall of the training facts.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial
@@ -156,12 +157,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``final``: a row per run at its last step: the accuracies ``hardest`` (on the
           hardest token of held-out paths, which is the first after the root), ``exact``
           (share of held-out paths that are entirely correct), ``easiest_last`` (on the
-          last token of held-out paths) and ``trained`` (share of trained paths that are
-          entirely correct); ``chance``, the accuracy of guessing the hardest token; and
-          for edges ``recall`` and ``answered`` (the share of nodes for which the most
-          likely answer is correct; null if only one direction is trained). Columns:
-          ``graph, condition, taught, seed, step, hardest, exact, easiest_last, trained,
-          chance, recall, answered``.
+          last token of held-out paths) and ``trained`` (share of training paths that
+          are entirely correct); ``chance``, the accuracy of guessing the hardest token;
+          and for edges ``recall`` and ``answered`` (the share of nodes for which the
+          most likely answer is correct; null if only one direction is trained).
+          Columns: ``graph, condition, taught, seed, step, hardest, exact, easiest_last,
+          trained, chance, recall, answered``.
         - ``curves``: a row per run and step of the conditions ``interleaved`` and
           ``geometry first``, with the accuracy of the hardest token of held-out leaves,
           and ``line`` (condition and loss, for the figure). Columns: all columns of

@@ -29,13 +29,13 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
-            ``irregular``.
-        most: Largest number of updates of a training run. With ``None`` (the default)
-            or 0, the paper's number is used.
+        graphs: Names of the tiny graphs to use, any of ``path-star``, ``grid``,
+            ``cycle`` and ``irregular``.
+        most: Maximum number of updates per training run. If ``None`` (the default) or
+            0, the paper's number is used.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        variant: Changes of TinyGPT and TinySSM; no changes by default.
+        variant: Changes to TinyGPT and TinySSM; by default none.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -61,11 +61,11 @@ def plan(settings: Settings) -> Plan:
           embeddings), ``edges`` (directions of the trained edges: both, forward,
           backward), and ``condition`` (the code's, ours).
         - Measures: ``recall`` (:func:`inweights.probes.graph_recall`), ``cosines``
-          (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
+          (:func:`~inweights.probes.geometry.reference_graph.both_ways` applied to
           :func:`inweights.probes.cosines`), ``correlation``
-          (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
+          (:func:`~inweights.probes.geometry.reference_graph.both_ways` applied to
           :func:`inweights.probes.hop_correlation` with ``draws=200``) and ``energy``
-          (:func:`~inweights.probes.geometry.reference_graph.both_ways` of
+          (:func:`~inweights.probes.geometry.reference_graph.both_ways` applied to
           :func:`inweights.probes.spectral_energy` with ``draws=200``).
 
         ``condition`` is ``the code's`` (the settings of the paper's code), ``the
@@ -99,7 +99,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return geometry compared with chance, over all pairs and over pairs without an edge.
+    """Return measures of geometry and their chance levels, over all and over non-adjacent pairs.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial
@@ -110,15 +110,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
               additional columns ``recall, worst, recall_others, accuracy, ceiling,
               loss, floor``.
             - ``cosines``, from
-              :func:`~inweights.probes.geometry.reference_graph.both_ways` of
+              :func:`~inweights.probes.geometry.reference_graph.both_ways` applied to
               :func:`inweights.probes.cosines`, with the additional columns ``source,
               target, hops, cosine``.
             - ``correlation``, from
-              :func:`~inweights.probes.geometry.reference_graph.both_ways` of
+              :func:`~inweights.probes.geometry.reference_graph.both_ways` applied to
               :func:`inweights.probes.hop_correlation`, with the additional columns
               ``spearman, null_mean, null_low, null_high, p``.
             - ``energy``, from
-              :func:`~inweights.probes.geometry.reference_graph.both_ways` of
+              :func:`~inweights.probes.geometry.reference_graph.both_ways` applied to
               :func:`inweights.probes.spectral_energy`, with the additional columns
               ``space, eigenvalue, size, energy, cumulative, degenerate, null_mean,
               null_low, null_high``.
@@ -131,7 +131,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         The measured tables, restricted to the condition ``the code's`` (the settings of
-        the paper's code) and without the column ``condition``, and:
+        the paper's code), without the column ``condition``, and:
 
         - ``conditions``: a row per run of TinyGPT in each condition, with Spearman's ρ
           between cosine similarity and distance in hops. Columns: all columns of

@@ -37,7 +37,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: The path-stars, each with its training settings.
+        stars: Path-stars, each with its training settings.
         every: Number of steps between two points of the curves, at least 1.
     """
 
@@ -80,9 +80,9 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the accuracies of every run, during training and at the end.
 
-    If training uses only edges towards the root, a leaf is the target of no edge. A
-    trained leaf is then an answer only in trained paths, and a held-out leaf is never
-    an answer.
+    If training uses only edges towards the root, a leaf is the target of no edge. The
+    leaf of a training path is then an answer only in training paths, and the leaf of a
+    held-out path is never an answer.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -99,7 +99,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (on the hardest
           token of held-out paths, which is the first after the root), ``exact`` (share
           of held-out paths that are entirely correct), ``easiest_last`` (on the last
-          token of held-out paths) and ``trained`` (share of trained paths that are
+          token of held-out paths) and ``trained`` (share of training paths that are
           entirely correct); ``chance``, the accuracy of guessing the hardest token;
           ``but_leaf``, the smallest accuracy of any token except the leaf; and
           ``panel`` (graph and task). Columns: ``graph, edges, task, seed, step,

@@ -23,7 +23,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: The path-stars, each with its training settings.
+        stars: Path-stars, each with its training settings.
         every: Number of steps between two measurements, at least 1.
     """
 
@@ -61,7 +61,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves and final accuracies of paths, and the step at which they are learned.
+    """Return curves and final accuracies on paths, and the step at which paths are learned.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -77,7 +77,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (on the hardest
           token of held-out paths, which is the first after the root), ``exact`` (share
           of held-out paths that are entirely correct), ``easiest_last`` (on the last
-          token of held-out paths) and ``trained`` (share of trained paths that are
+          token of held-out paths) and ``trained`` (share of training paths that are
           entirely correct); ``chance``, the accuracy of guessing the hardest token
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           task, seed, step, hardest, exact, easiest_last, trained, chance``.

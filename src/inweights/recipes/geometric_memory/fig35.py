@@ -24,8 +24,9 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: The path-stars, each with its training settings.
-        pauses: Numbers of pause tokens, at least 0. Claims are about 0, 2 and 5.
+        stars: Path-stars, each with its training settings.
+        pauses: Numbers of pause tokens, at least 0. Claims are made for 0, 2 and 5
+            pause tokens.
         every: Number of steps between two measurements, at least 1.
     """
 
@@ -88,7 +89,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (on the hardest
           token of held-out paths, which is the first after the root), ``exact`` (share
           of held-out paths that are entirely correct), ``easiest_last`` (on the last
-          token of held-out paths) and ``trained`` (share of trained paths that are
+          token of held-out paths) and ``trained`` (share of training paths that are
           entirely correct); ``chance``, the accuracy of guessing the hardest token
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           pauses, seed, step, hardest, exact, easiest_last, trained, chance``.

@@ -22,7 +22,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: The path-stars, each with its training settings.
+        stars: Path-stars, each with its training settings.
         paths: Number of updates on paths. It is larger than in other recipes, to show
             the decline after the peak.
         every: Number of steps between two measurements of paths, at least 1. Edges are
@@ -68,7 +68,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves of paths and edges, their peak, and the decline after it.
+    """Return curves for paths and edges, peak accuracies on paths, and the decline after the peak.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial
@@ -88,13 +88,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``curves``: a row per run, step and ``series`` (exact match and hardest token
-          on held-out leaves, exact match on trained ones, recall of edges), with its
+          on held-out leaves, exact match on training leaves, recall of edges), with its
           ``value``. Columns: ``graph, condition, seed, step, series, value``.
         - ``final``: a row per run at its last step: the accuracies ``hardest`` (on the
           hardest token of held-out paths, which is the first after the root), ``exact``
           (share of held-out paths that are entirely correct), ``easiest_last`` (on the
-          last token of held-out paths) and ``trained`` (share of trained paths that are
-          entirely correct); ``chance``, the accuracy of guessing the hardest token;
+          last token of held-out paths) and ``trained`` (share of training paths that
+          are entirely correct); ``chance``, the accuracy of guessing the hardest token;
           ``peak``, the highest value of ``exact`` at any step; ``lost``, the peak minus
           the last value; and ``lost_hardest``, the same difference for the hardest
           token. Columns: ``graph, condition, seed, step, hardest, exact, easiest_last,

@@ -22,7 +22,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        stars: The path-stars, each with its training settings.
+        stars: Path-stars, each with its training settings.
         arms: Number of held-out arms that are compared with each other.
     """
 
@@ -31,7 +31,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs on edges and paths, on edges alone, and with frozen embeddings.
+    """Plan training runs on edges and paths, on edges only, and with frozen embeddings.
 
     Args:
         settings: The recipe's settings, such as ``stars`` and ``arms``;

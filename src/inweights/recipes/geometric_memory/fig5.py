@@ -27,15 +27,15 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
-            ``irregular``.
-        most: Largest number of updates of a training run. With ``None`` (the default)
-            or 0, the paper's number is used.
+        graphs: Names of the tiny graphs to use, any of ``path-star``, ``grid``,
+            ``cycle`` and ``irregular``.
+        most: Maximum number of updates per training run. If ``None`` (the default) or
+            0, the paper's number is used.
         looks: Approximate number of measurements during a training run, at least 1.
             TinyGPT is measured at least every 20 updates.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        variant: Changes of TinyGPT and TinySSM; no changes by default.
+        variant: Changes to TinyGPT and TinySSM; by default none.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -91,7 +91,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the final and the best geometry of a memory of edges, and cosines by hops.
+    """Return the final and the best correlation of cosines with hops, and mean cosines by hops.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial
@@ -113,7 +113,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         The measured tables, restricted to the condition ``the code's`` (the settings of
-        the paper's code) and without the column ``condition``, and:
+        the paper's code), without the column ``condition``, and:
 
         - ``course``: a row per run and step, except step 0, with the correlation of
           cosine and hops and the recall of edges. Columns: ``graph, architecture, seed,

@@ -26,8 +26,8 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
-            ``irregular``.
+        graphs: Names of the tiny graphs to use, any of ``path-star``, ``grid``,
+            ``cycle`` and ``irregular``.
         width: Width of TinyNN, both with frozen and with free (trained) embeddings.
         frozen_rate: Learning rate of TinyNN with frozen embeddings.
         frozen_steps: Number of updates of TinyNN with frozen embeddings.
@@ -41,8 +41,8 @@ class Settings(iw.Config):
         every: Number of steps between two measurements of the long runs of TinyNN, at
             least 1.
         gpt_every: Number of steps between two measurements of TinyGPT, at least 1.
-        gpt_most: Largest number of updates of TinyGPT. With ``None`` (the default) or
-            0, the paper's number is used.
+        gpt_most: Maximum number of updates of TinyGPT. If ``None`` (the default) or 0,
+            the paper's number is used.
         descent: Settings of Node2Vec and its gradient descent.
         widths: Widths at which one gradient step of the correlation loss is computed.
     """
@@ -193,13 +193,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the first step with a recall of 1; ``positive``, the first step at which the
           margin of each node's least likely neighbour over other nodes is positive on
           average (null without margins); ``half_time``, the step at which the energy in
-          the top eigenspaces is half-way to its maximum; ``lag``, half-time minus
+          the top eigenspaces is half-way to its maximum; ``lag``, ``half_time`` minus
           ``stored``; and ``ratio``, ``positive`` over ``stored``. Columns: ``graph,
           architecture, horizon, seed, stored, positive, half_time, lag, ratio``.
-        - ``free``: ``times`` of TinyNN with free embeddings over its first steps.
-          Columns: as in ``times``.
+        - ``free``: the rows of ``times`` for the early run of TinyNN with free
+          embeddings. Columns: as in ``times``.
         - ``gpt``: a row per run of TinyGPT: ``half_time`` of its geometry (−ρ of cosine
-          and hops), ``stored``, and ``lag``, the first minus the second. Columns:
+          and hops), ``stored``, and ``lag``, ``half_time`` minus ``stored``. Columns:
           ``graph, architecture, horizon, seed, half_time, stored, lag``.
         - ``node2vec``: a row per run of Node2Vec: half-time of the energy in the top
           eigenspaces. Columns: ``graph, architecture, horizon, seed, half_time``.
@@ -207,8 +207,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           each node's least likely neighbour over other nodes at the first measured
           step; ``stored`` is 1.0 if it is above 0. Columns: all columns of ``margin``,
           plus ``stored``.
-        - ``end``: the same at the last step. Columns: as in ``soon``.
-        - ``margins``: the same at every step except 0, with ``moment``, AdamW's ``β₂``
+        - ``end``: the same for the last step. Columns: as in ``soon``.
+        - ``margins``: the same for every step except 0, with ``moment``, AdamW's ``β₂``
           as a string. Columns: all columns of ``margin``, plus ``stored, moment``.
         - ``curves``: a row per graph, seed, step up to 20 and ``series`` (``recall,
           frozen``; ``recall, free``; ``energy in the top eigenspaces, free``) of

@@ -37,15 +37,15 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
-            ``irregular``.
+        graphs: Names of the tiny graphs to use, any of ``path-star``, ``grid``,
+            ``cycle`` and ``irregular``.
         widths: Widths of Node2Vec, at least 1 (100 in the paper). The graphs have 15 to
             17 nodes.
         stds: Initial scales of Node2Vec, above 0, each used with the paper's width. The
             paper's scale is 1.
         steps: Number of updates of Node2Vec.
-        most: Largest number of updates of TinyGPT. With ``None`` (the default) or 0,
-            the paper's number is used.
+        most: Maximum number of updates of TinyGPT. If ``None`` (the default) or 0, the
+            paper's number is used.
         draws: Number of random embeddings from which each null distribution is
             estimated.
     """

@@ -31,8 +31,8 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
-            ``irregular``.
+        graphs: Names of the tiny graphs to use, any of ``path-star``, ``grid``,
+            ``cycle`` and ``irregular``.
         descent: Settings of Node2Vec and its gradient descent. The width of Node2Vec
             should be larger than the number of nodes of every graph.
         moments: Steps after which the matrices are measured, in addition to the last

@@ -27,17 +27,17 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
-            ``irregular``.
+        graphs: Names of the tiny graphs to use, any of ``path-star``, ``grid``,
+            ``cycle`` and ``irregular``.
         steps: Number of updates of Node2Vec.
         std: Initial scale of the untied Node2Vec, above 0; by default 0.02, the scale
             of TinyNN.
-        most: Largest number of updates of TinyNN. With ``None`` (the default) or 0, the
+        most: Maximum number of updates of TinyNN. If ``None`` (the default) or 0, the
             paper's number is used.
         draws: Number of random embeddings from which each null distribution is
             estimated.
         conditions: Names of conditions in which TinyNN is trained, any of ``the code's,
-            bf16``, ``the code's`` and ``ours``. Claims are judged in ``the code's,
+            bf16``, ``the code's`` and ``ours``. Claims are judged under ``the code's,
             bf16``.
     """
 
@@ -67,13 +67,13 @@ def plan(settings: Settings) -> Plan:
           (:func:`inweights.probes.edge_margin`; only for ``model`` TinyNN),
           ``own_margin`` (:func:`inweights.probes.geometric_margin` with ``draws=200``;
           only for ``model`` TinyNN), ``zigzag``
-          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-          :func:`inweights.probes.zigzag` with ``draws=200``), ``energy``
-          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-          :func:`inweights.probes.spectral_energy` with ``draws=200``) and
+          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` applied
+          to :func:`inweights.probes.zigzag` with ``draws=200``), ``energy``
+          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` applied
+          to :func:`inweights.probes.spectral_energy` with ``draws=200``) and
           ``correlation``
-          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-          :func:`inweights.probes.hop_correlation` with ``draws=200``).
+          (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` applied
+          to :func:`inweights.probes.hop_correlation` with ``draws=200``).
 
         ``condition`` is ``the code's`` (the settings of the paper's code), ``the
         code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
@@ -132,18 +132,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
               additional columns ``over, margin, worst, positive, null_positive,
               null_worst, null_all, p``.
             - ``zigzag``, from
-              :func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-              :func:`inweights.probes.zigzag`, with the additional columns ``zigzag,
-              bottom, null_mean, null_low, null_high, bottom_null``.
+              :func:`~inweights.probes.geometry.reference_graph.without_self_edges`
+              applied to :func:`inweights.probes.zigzag`, with the additional columns
+              ``zigzag, bottom, null_mean, null_low, null_high, bottom_null``.
             - ``energy``, from
-              :func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-              :func:`inweights.probes.spectral_energy`, with the additional columns
-              ``space, eigenvalue, size, energy, cumulative, degenerate, null_mean,
-              null_low, null_high``.
+              :func:`~inweights.probes.geometry.reference_graph.without_self_edges`
+              applied to :func:`inweights.probes.spectral_energy`, with the additional
+              columns ``space, eigenvalue, size, energy, cumulative, degenerate,
+              null_mean, null_low, null_high``.
             - ``correlation``, from
-              :func:`~inweights.probes.geometry.reference_graph.without_self_edges` of
-              :func:`inweights.probes.hop_correlation`, with the additional columns
-              ``spearman, null_mean, null_low, null_high, p``.
+              :func:`~inweights.probes.geometry.reference_graph.without_self_edges`
+              applied to :func:`inweights.probes.hop_correlation`, with the additional
+              columns ``spearman, null_mean, null_low, null_high, p``.
 
             The labels are ``graph`` (path-star, grid, cycle, irregular), ``model``
             (Node2Vec: tied; untied Node2Vec: from the small scale ``std``; untied, unit
@@ -154,7 +154,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         The measured tables, restricted to the condition ``the code's, bf16`` (the
-        settings of the paper's code, in emulated bfloat16) and without the column
+        settings of the paper's code, in emulated bfloat16), without the column
         ``condition``, and:
 
         - ``zigzags``: a row per run: the share of the energy in the eigenspaces of
@@ -226,7 +226,7 @@ on_cycle = number("cycle_margins", "margin", condition=gm.BF16)
 
 
 def looped(score: Score, model: str) -> Score:
-    """Return the difference of a score with and without self-edges.
+    """Return the difference between a score with self-edges and the same score without them.
 
     Args:
         score: Score of a table with the labels ``model`` and ``self_edges``.
@@ -234,7 +234,7 @@ def looped(score: Score, model: str) -> Score:
             normal`` or ``TinyNN``.
 
     Returns:
-        The score of the model with self-edges minus its score without.
+        The score of the model with self-edges minus its score without self-edges.
     """
     return score.at(model=model, self_edges=True) - score.at(
         model=model, self_edges=False

@@ -31,7 +31,7 @@ def filmed(
     """Plan a training run of every architecture on every graph, with recordings for the first seed.
 
     Args:
-        graphs: Configs of the graphs, by name.
+        graphs: Configs of the graphs, keyed by name.
         training: Function that returns the training settings for the name of an
             architecture and the name of a graph. It is not called for Node2Vec. Its
             exceptions propagate.
@@ -41,9 +41,9 @@ def filmed(
         draws: Number of random embeddings from which the null distribution of the
             correlation is estimated.
         conditions: Names of the conditions in which models are trained (``the code's``,
-            ``the code's, bf16`` or ``ours``, see :func:`~.common.trials`). The default
-            is one condition ``None``, which changes nothing and adds no label. Only the
-            first condition is recorded.
+            ``the code's, bf16`` or ``ours``, see :func:`~.common.trials`). By default
+            there is one condition, ``None``, which changes nothing and adds no label.
+            Only the first condition is recorded.
 
     Returns:
         The plan.
@@ -96,8 +96,7 @@ def pictures(
     Args:
         tables: The tables ``film``, ``recall`` and ``correlation`` that a plan of
             :func:`filmed` measures, with the rows of one condition.
-        graphs: Configs of the graphs, by the name that they have in the label
-            ``graph``.
+        graphs: Configs of the graphs, keyed by the value of the label ``graph``.
 
     Returns:
         - ``films``: one row per graph, architecture and frame of its animation:
@@ -166,7 +165,7 @@ def more_geometric(more: str, less: str) -> Judged:
         less: Name of the architecture with which it is compared.
 
     Returns:
-        The judged score: the absolute value of Spearman's ρ of ``more`` minus the
+        The judged score: the absolute value of Spearman's ρ for ``more`` minus the
         absolute value for ``less`` is at least 0 on every graph.
     """
     return size.at(architecture=more) - size.at(architecture=less) >= 0.0

@@ -98,7 +98,7 @@ class PathStarTraining(iw.Config):
         leaves: Number of training paths in each update; 0 for all.
         sources: Number of nodes in each update, each with all its edges; 0 for all.
         rehearsed: Number of nodes whose edges are rehearsed in each update on paths, if
-            training on edges comes first; 0 for ``sources``.
+            training on edges comes first; if 0, ``sources`` is used.
         rate: Peak learning rate, above 0.
         weight_decay: Weight decay of AdamW, at least 0.
         warmup: Number of warm-up updates, but at most a quarter of a phase.
@@ -107,8 +107,8 @@ class PathStarTraining(iw.Config):
         precision: Precision of the training, ``fp32`` or ``bf16``.
         task_tokens: Whether sequences begin with a task token, ``[EDGE]`` or ``[PATH]``
             (B.1).
-        pressure: Weight decay while edges alone are trained; 0 for ``weight_decay``.
-        settle: Number of further updates on edges alone, at ``weight_decay``.
+        pressure: Weight decay in the phase on edges alone; 0 for ``weight_decay``.
+        settle: Number of further updates on edges alone, with ``weight_decay``.
     """
 
     later = {"rehearsed": 0, "task_tokens": False, "pressure": 0.0, "settle": 0}
@@ -208,7 +208,7 @@ class PathStarTraining(iw.Config):
                 alone``.
             loss: ``full path`` (the default; loss over all tokens of a path) or ``first
                 token`` (only over the hardest token, the first after the root).
-            roles: Roles of the trained edges: ``edge`` (away from the root),
+            roles: Roles of the edges to train on: ``edge`` (away from the root),
                 ``reverse_edge`` (towards it) or both, the default.
 
         Returns:

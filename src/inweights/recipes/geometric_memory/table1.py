@@ -24,14 +24,14 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        graphs: Names of tiny graphs, any of ``path-star``, ``grid``, ``cycle`` and
-            ``irregular``.
+        graphs: Names of the tiny graphs to use, any of ``path-star``, ``grid``,
+            ``cycle`` and ``irregular``.
         descent: Settings of Node2Vec and its gradient descent.
-        most: Largest number of updates of a training run. With ``None`` (the default)
-            or 0, the paper's number is used.
+        most: Maximum number of updates per training run. If ``None`` (the default) or
+            0, the paper's number is used.
         draws: Number of random embeddings from which each null distribution is
             estimated.
-        variant: Changes of TinyGPT; no changes by default.
+        variant: Changes to TinyGPT; by default none.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -86,7 +86,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return correlations of cosine and hop distance, over all and over non-adjacent pairs.
+    """Return correlations between cosine and hop distance, over all and over non-adjacent pairs.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial
@@ -108,7 +108,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         The measured tables, restricted to the condition ``the code's`` (the settings of
-        the paper's code) and without the column ``condition``, and:
+        the paper's code), without the column ``condition``, and:
 
         - ``far``: a row per run: ``all`` and ``far``, Spearman's ρ between cosine
           similarity and distance in hops over all pairs and over pairs of nodes two or

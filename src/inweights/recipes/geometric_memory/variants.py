@@ -32,7 +32,7 @@ _BLOCKS: dict[str, dict[str, Any]] = {
 
 
 class Variant(iw.Config):
-    """Changes of TinyGPT and TinySSM that apply in every condition of a recipe.
+    """Changes to TinyGPT and TinySSM that apply in every condition of a recipe.
 
     A value of the wrong type raises a ``ConfigError``; ranges are checked when the
     config is used.
@@ -43,7 +43,7 @@ class Variant(iw.Config):
             default, ``as-trained``, keeps the positions of the condition.
         block: Block of TinySSM: ``mamba`` (the default), the block of Mamba's authors;
             ``code``, the block of the paper's code, without a residual stream;
-            ``code-residual``, the same with a residual stream.
+            ``code-residual``, this block with an added residual stream.
     """
 
     positions: Positions = "as-trained"

@@ -23,7 +23,7 @@ class EmbMLPTraining(iw.Config):
         rate: Learning rate, above 0. With ``per_fact``, it is multiplied by the number
             of facts.
         steps: Number of updates, at least 0.
-        weight_decay: Weight decay of both matrices, at least 0; by default none.
+        weight_decay: Weight decay of both matrices, at least 0; by default 0.
         per_fact: Whether ``rate`` is multiplied by the number of facts; by default
             false. The loss is a mean over the facts, so that with more facts each
             contributes less.
@@ -107,7 +107,7 @@ class GPTTraining(iw.Config):
 
     @property
     def scaled(self) -> iw.Phase:
-        """The training phase, with the learning rate times ``tuned_width / model.width``.
+        """The training phase, with its learning rate multiplied by ``tuned_width / model.width``.
 
         The learning rate of ``phase`` was chosen for a model of the width
         ``tuned_width``.
@@ -164,7 +164,7 @@ def trial(
     sequence starts at the first position.
 
     Args:
-        name: Name of the condition, one of these six.
+        name: Name of the condition, one of the six above.
         world: Config of the two-hop world.
         gpt: Settings for ``gpt``, ``gpt-small`` and ``gpt-fixed``.
         emb_mlp: Settings for ``emb-mlp``.

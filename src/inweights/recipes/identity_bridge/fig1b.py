@@ -21,13 +21,13 @@ class Settings(iw.Config):
     Attributes:
         n: Number ``N`` of subjects, of bridges and of objects, at least 2.
         relations: Numbers of second relations ``|R2|``, each from 1 to ``n``. A subject
-            leads to one object by each second relation.
-        told: Fractions of the two-hop facts that are trained, each at least 0 and below
-            1.
+            leads to one object through each second relation.
+        told: Fractions of the two-hop facts that are in the training set, each at least
+            0 and below 1.
         models: Names of the conditions, as in Figure 2: ``emb-mlp``, ``gpt``,
             ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay``.
-        gpt: The GPT and its training.
-        emb_mlp: The Emb-MLP and its training.
+        gpt: Settings of the GPT and of its training.
+        emb_mlp: Settings of the Emb-MLP and of its training.
     """
 
     n: int = 20
@@ -53,8 +53,8 @@ def plan(settings: Settings) -> Plan:
         - Labels of the trials: ``model`` (emb-mlp, gpt; the conditions of
           :func:`~inweights.recipes.identity_bridge.common.trial`), ``relations``
           (number of second relations: 1, 2), ``told`` (fraction of the two-hop facts
-          that are trained: 0.5), and ``identity`` (Boolean: whether the identity facts
-          are part of training).
+          that are in the training set: 0.5), and ``identity`` (Boolean: whether the
+          identity facts are in the training set).
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
@@ -95,15 +95,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             labels are ``model`` (emb-mlp, gpt; the conditions are explained at
             :func:`~inweights.recipes.identity_bridge.common.trial`), ``relations``
             (number of second relations: 1, 2), ``told`` (fraction of the two-hop facts
-            that are trained: 0.5), and ``identity`` (Boolean: whether the identity
-            facts are part of training). Accuracies and recall are fractions from 0 to
-            1.
+            that are in the training set: 0.5), and ``identity`` (Boolean: whether the
+            identity facts are in the training set). Accuracies and recall are fractions
+            from 0 to 1.
 
     Returns:
         - ``queries``: a row per run and ``distribution`` of the two-hop queries, with
-          the ``accuracy``. ``distribution`` is ``in`` for queries through bridges some
-          of whose two-hop facts are in the training data, and ``out`` for queries through all other
-          bridges. Columns: all columns of ``accuracy``.
+          the ``accuracy``. ``distribution`` is ``in`` for queries through a bridge if
+          some two-hop facts of this bridge are in the training data, and ``out`` for
+          all other queries. Columns: all columns of ``accuracy``.
         - ``shown``: the same rows with labels for the figure: ``given`` (``with
           identity`` or ``without``) and ``world`` (a string that states the number of
           second relations, whether training includes two-hop facts, and the distribution).

@@ -36,9 +36,9 @@ class Settings(iw.Config):
             tied head.
         fixed_complexities: Values of ``C`` in worlds with identities, for
             ``gpt-fixed``, whose sequences all start at the first position.
-        gpt: The GPTs with an untied head, and their training.
-        tied: The GPTs with a tied head, and their training.
-        emb_mlp: The Emb-MLP and its training.
+        gpt: Settings of the GPTs with an untied head, and of their training.
+        tied: Settings of the GPTs with a tied head, and of their training.
+        emb_mlp: Settings of the Emb-MLP and of its training.
     """
 
     n: int = 20
@@ -69,8 +69,8 @@ def plan(settings: Settings) -> Plan:
         - Labels of the trials: ``model`` (emb-mlp, gpt, gpt-small, gpt-tied,
           gpt-tied-decay, gpt-fixed; the conditions of
           :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity``
-          (Boolean: whether the identity facts are part of training), and ``complexity``
-          (integer ``C``, the number of objects per subject: 1, 2, 3, 5).
+          (Boolean: whether the identity facts are in the training set), and
+          ``complexity`` (integer ``C``, the number of objects per subject: 1, 2, 3, 5).
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
@@ -106,7 +106,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             labels are ``model`` (emb-mlp, gpt, gpt-small, gpt-tied, gpt-tied-decay,
             gpt-fixed; the conditions are explained at
             :func:`~inweights.recipes.identity_bridge.common.trial`), ``identity``
-            (Boolean: whether the identity facts are part of training), and
+            (Boolean: whether the identity facts are in the training set), and
             ``complexity`` (integer ``C``, the number of objects per subject: 1, 2, 3,
             5). Accuracies and recall are fractions from 0 to 1.
 

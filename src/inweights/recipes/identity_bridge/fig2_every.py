@@ -30,11 +30,11 @@ class Settings(iw.Config):
             ``n``), for ``emb-mlp`` and the GPTs with a tied head, ``gpt-tied`` and
             ``gpt-tied-small``.
         untied_complexities: Values of ``C`` for the GPTs with an untied head, ``gpt``
-            and ``gpt-small``, which take three times as long.
-        gpt: The GPTs with an untied head, and their training.
-        tied: The GPTs with a tied head, and their training. They are initialised as in
-            GPT-2, or with small weights.
-        emb_mlp: The Emb-MLP and its training.
+            and ``gpt-small``, whose training takes three times as long.
+        gpt: Settings of the GPTs with an untied head, and of their training.
+        tied: Settings of the GPTs with a tied head, and of their training. They are
+            initialised as in GPT-2, or with small weights.
+        emb_mlp: Settings of the Emb-MLP and of its training.
     """
 
     n: int = 20

@@ -26,12 +26,12 @@ class Settings(iw.Config):
     Attributes:
         n: Number ``N`` of subjects and of objects, at least 2.
         complexities: Values of ``C``, the number of objects per subject (from 1 to
-            ``n``), with identities.
+            ``n``), in worlds with identities.
         controls: Values of ``C`` in worlds without identities, for models that are
             initialised as in GPT-2.
         uniform_controls: Values of ``C`` in worlds without identities, for models whose
             matrices all have the same initial standard deviation.
-        tied: The GPTs with a tied head, and their training.
+        tied: Settings of the GPTs with a tied head, and of their training.
     """
 
     n: int = 20
@@ -56,8 +56,8 @@ def plan(settings: Settings) -> Plan:
           matrices that write into the residual stream are initialised: ``GPT-2's``,
           with a standard deviation that decreases with the number of layers;
           ``uniform``, with the same standard deviation as all other matrices),
-          ``identity`` (Boolean: whether the identity facts are part of training), and
-          ``complexity`` (integer ``C``, the number of objects per subject: 1, 3).
+          ``identity`` (Boolean: whether the identity facts are in the training set),
+          and ``complexity`` (integer ``C``, the number of objects per subject: 1, 3).
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
@@ -107,8 +107,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             matrices that write into the residual stream are initialised: ``GPT-2's``,
             with a standard deviation that decreases with the number of layers;
             ``uniform``, with the same standard deviation as all other matrices),
-            ``identity`` (Boolean: whether the identity facts are part of training), and
-            ``complexity`` (integer ``C``, the number of objects per subject: 1, 3).
+            ``identity`` (Boolean: whether the identity facts are in the training set),
+            and ``complexity`` (integer ``C``, the number of objects per subject: 1, 3).
             Accuracies and recall are fractions from 0 to 1.
 
     Returns:

@@ -34,7 +34,7 @@ class Size(iw.Config):
 
     Attributes:
         n: Number ``N`` of subjects and of objects, at least 2.
-        training: Settings of the Emb-MLP and its training.
+        training: Settings of the Emb-MLP and of its training.
     """
 
     n: int
@@ -72,7 +72,7 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Labels of the trials: ``n`` (``N``: 10, 20, 50) and ``identity`` (Boolean:
-          whether the identity facts are part of training).
+          whether the identity facts are in the training set).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``tokens``
           (:func:`inweights.probes.templates` with ``rows="tokens"``; only for ``n``
           10), ``one_hop`` (:func:`inweights.probes.templates` with
@@ -119,7 +119,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
               columns ``row, row_group, column, column_group, value, top, answer``.
 
             The labels are ``n`` (``N``: 10, 20, 50) and ``identity`` (Boolean: whether
-            the identity facts are part of training).
+            the identity facts are in the training set).
 
     Returns:
         - ``panels``: the templates of the first seed, with ``panel``, the title of the

@@ -25,8 +25,8 @@ class Settings(iw.Config):
             ``n``.
         models: Names of the conditions, as in Figure 2: ``emb-mlp``, ``gpt``,
             ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay``.
-        gpt: The GPTs with an untied head, and their training.
-        tied: The GPTs with a tied head, and their training.
+        gpt: Settings of the GPTs with an untied head, and of their training.
+        tied: Settings of the GPTs with a tied head, and of their training.
     """
 
     n: int = 20
@@ -149,8 +149,8 @@ def tighter(more: str, less: str, place: str) -> list[Score]:
             r1, r2)``).
 
     Returns:
-        Two scores: the mean cosine over the blocks of ``more`` minus that of ``less``,
-        and the same difference of the mean contrast.
+        Two scores: the mean cosine over the blocks of ``more`` minus the mean over the
+        blocks of ``less``, and the same difference for the contrast.
     """
     both = [score.at(place=place) for score in (cosines, contrast)]
     return [score.at(model=more) - score.at(model=less) for score in both]

@@ -30,7 +30,7 @@ class Settings(iw.Config):
             ``gpt``, ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay``. The animation
             shows the first one.
         every: Number of steps between measurements, at least 1.
-        gpt: The GPTs and their training.
+        gpt: Settings of the GPTs and of their training.
     """
 
     n: int = 20

@@ -38,8 +38,8 @@ class Settings(iw.Config):
     ``ConfigError``; ranges are checked when the recipe is run.
 
     Attributes:
-        models: Models that are fine-tuned. Each is a folder, the name of a Hugging Face
-            model in the local cache, or ``@smollm2``.
+        models: Models to fine-tune. Each is a folder, the name of a Hugging Face model
+            in the local cache, or ``@smollm2``.
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
         tokens: Number of tokens of one epoch, the same in every condition.
         tuning: Settings of the fine-tuning.
@@ -96,7 +96,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how much the answer's probability rises for ``(e1, r2)``, and accuracies.
+    """Return the increase in the probability of the answer to ``(e1, r2)``, and accuracies.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial

@@ -1,7 +1,7 @@
 """Compute the optimum of program (2), for Figures 4 and 5 of Identity Bridge.
 
-Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of logits
-under a margin of at least 1 for every trained fact.
+Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
+logits, subject to a margin of at least 1 for every training fact.
 """
 
 from functools import partial
@@ -23,15 +23,16 @@ _PANELS = {
 
 
 class Settings(iw.Config):
-    """Settings of Figures 4 and 5.
+    """Settings of the recipes for Figures 4 and 5.
 
     A value of the wrong type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        n: ``N``, the number of subjects and of objects (at least 2), of the world whose
-            templates are drawn.
+        n: ``N``, the number of subjects and of objects in the world whose templates are
+            drawn; at least 2.
         sizes: All values of ``N`` for which the optimum is judged, each at least 2.
-        gap: Largest relative duality gap of a solution, at least 1e-7 and below 1.
+        gap: Largest accepted relative duality gap of a solution, at least 1e-7 and
+            below 1.
     """
 
     n: int = 10
@@ -43,12 +44,12 @@ def plan(settings: Settings, identity: bool) -> Plan:
     """Plan the computation of the optimum of program (2) for every size; no model is trained.
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits under a margin of at least 1 for every trained fact.
+    logits, subject to a margin of at least 1 for every training fact.
 
     Args:
         settings: Settings of the recipe: ``n`` and ``sizes``, the numbers of subjects,
             and ``gap``, the largest relative duality gap of the solutions.
-        identity: Whether the identity facts are part of training.
+        identity: Whether the identity facts are in the training set.
 
     Returns:
         The plan.

@@ -12,7 +12,7 @@ from inweights.theory.identity_bridge import full_matrices, proof, proof_kkt
 def computations(
     sizes: Sequence[int], small: Sequence[int], worlds: Sequence[tuple[int, int]]
 ) -> list[experiments.Computation]:
-    """Return the computation of every step of the proofs at every size.
+    """Return the computations that check every step of the proofs at every size.
 
     Each computation returns a table with the columns ``check`` (name of a number) and
     ``value`` (the number), to which its labels are added.
@@ -24,8 +24,8 @@ def computations(
             matrices are checked. The cost of these steps grows fast with the number.
         worlds: Pairs of the number of subjects and the complexity of worlds for which
             the full program (2) is solved, with and without identities. Program (2)
-            (§4.3) minimises the nuclear norm of the matrix of logits under margins of
-            at least 1 on the trained facts.
+            (§4.3) minimises the nuclear norm of the matrix of logits, subject to
+            margins of at least 1 on the training facts.
 
     Returns:
         The computations ``with``, ``without``, ``point`` and ``kkt`` with the label

@@ -70,8 +70,8 @@ def plan(settings: Settings) -> experiments.Plan:
     Returns:
         The plan.
 
-        - Labels of the trials: ``identity`` (Boolean: whether the identity facts are
-          part of training) and ``training`` (standard, small initialisation, large
+        - Labels of the trials: ``identity`` (Boolean: whether the identity facts are in
+          the training set) and ``training`` (standard, small initialisation, large
           initialisation, weight decay: the initial scale and decay of
           :data:`TRAININGS`).
         - Measures: ``directions`` (:func:`inweights.probes.direction`; during
@@ -137,8 +137,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
               ``full`` (labels ``n, identity, complexity``) are used.
             - ``accuracy``, which is not used.
 
-            The labels are ``identity`` (Boolean: whether the identity facts are part of
-            training) and ``training`` (standard, small initialisation, large
+            The labels are ``identity`` (Boolean: whether the identity facts are in the
+            training set) and ``training`` (standard, small initialisation, large
             initialisation, weight decay: the initial scale and decay of
             :data:`TRAININGS`).
 

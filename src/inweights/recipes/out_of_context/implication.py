@@ -21,7 +21,7 @@ class Settings(iw.Config):
         told: Numbers of members for whom the second value is stated, each at least 1.
         denied: Numbers of further members for whom the value of a different group is
             stated, each at least 0.
-        training: Settings of the models and their training.
+        training: Settings of the models and of their training.
     """
 
     groups: int = 5

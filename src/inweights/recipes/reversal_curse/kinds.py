@@ -28,8 +28,8 @@ class Training(iw.Config):
         steps: Number of updates of the Emb-MLP.
         decay: Weight decay of the Emb-MLP in the condition with weight decay, and in
             the prediction for this condition.
-        gpt: Settings of the GPT and its training. The initial standard deviation of a
-            matrix with ``d`` inputs is ``d^-γ``, with the exponent ``small_gamma``.
+        gpt: Settings of the GPT and of its training. The initial standard deviation of
+            a matrix with ``d`` inputs is ``d^-γ``, with the exponent ``small_gamma``.
     """
 
     width: int = 64
@@ -42,9 +42,9 @@ class Training(iw.Config):
         """Return the model config and the curriculum of every condition.
 
         Returns:
-            Three pairs of a model config and a curriculum, by name of the condition:
-            ``Emb-MLP`` (gradient descent without weight decay), ``Emb-MLP, decay``
-            (with the weight decay ``decay``) and ``GPT, small`` (with small
+            Three pairs of a model config and a curriculum, keyed by the name of the
+            condition: ``Emb-MLP`` (gradient descent without weight decay), ``Emb-MLP,
+            decay`` (with the weight decay ``decay``) and ``GPT, small`` (with small
             initialisation).
 
         Raises:
@@ -86,10 +86,11 @@ def plan(
 
     Args:
         worlds: For each world, its labels and its config.
-        training: Settings of the models and their training.
-        undecayed: Weight decay of the prediction for the Emb-MLP without decay. With
-            ``None``, the default, program (2) is used instead (Identity Bridge §4.3:
-            the smallest nuclear norm with margins of at least 1).
+        training: Settings of the models and of their training.
+        undecayed: Weight decay in the program that predicts the answers of the Emb-MLP
+            trained without weight decay. If ``None`` (the default), program (2) is used
+            instead (Identity Bridge §4.3: the smallest nuclear norm with margins of at
+            least 1).
 
     Returns:
         The plan.
@@ -143,7 +144,7 @@ def plan(
 def common_scores(
     *labels: str, **where: experiments.Value
 ) -> dict[str, experiments.Judged]:
-    """Return the judged scores that the recipes about kinds of queries share, by id of the claim.
+    """Return the judged scores that the recipes about kinds of queries share, keyed by claim id.
 
     Args:
         *labels: Names of the labels that identify a world. Recall is judged separately
@@ -184,10 +185,10 @@ def derive(
         - ``questions``: a row per run, role and distribution of the queries: the rows
           of ``accuracy`` whose ``part`` is ``queries``, with all columns.
         - ``agreement``: a row per value of ``by``, ``model`` and ``seed``, with
-          ``agrees``, the share (0 to 1) of the queries for which the predicted and the
-          trained margin have the same sign. Queries that are predicted to tie are left
-          out. Only the two conditions of the Emb-MLP have rows, since there is no
-          prediction for the GPT.
+          ``agrees``, the share (0 to 1) of the queries for which the predicted margin
+          and the margin of the trained model have the same sign. Queries that are
+          predicted to tie are left out. Only the two conditions of the Emb-MLP have
+          rows, since there is no prediction for the GPT.
         - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
           (kinds) of facts. Columns: ``model``, those in ``labels``, ``seed`` and
           ``accuracy``.

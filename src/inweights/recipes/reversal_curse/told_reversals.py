@@ -25,11 +25,11 @@ class Settings(iw.Config):
             world: ``none``, ``first``, ``second`` or ``both``.
         told_phrased: The same as ``told``, for worlds in which both elements of a pair
             have identity facts of the form ``(a, same) → a``.
-        undecayed: Weight decay of the program that predicts training without weight
-            decay, in the worlds of ``told_phrased``. In the other worlds, program (2)
-            predicts it (Identity Bridge §4.3: the smallest nuclear norm with margins of
-            at least 1).
-        training: Settings of the models and their training.
+        undecayed: Weight decay in the program that predicts the result of training
+            without weight decay, in the worlds of ``told_phrased``. In the other
+            worlds, this prediction uses program (2) (Identity Bridge §4.3: the smallest
+            nuclear norm with margins of at least 1).
+        training: Settings of the models and of their training.
     """
 
     n: int = 20
@@ -41,7 +41,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan training runs for each number of trained reversals and each choice of identities.
+    """Plan training runs for each number of training reversals and each choice of identities.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``told`` and ``identities``;
@@ -53,9 +53,10 @@ def plan(settings: Settings) -> experiments.Plan:
         - Labels of the trials: ``identities`` (the elements of a pair that have
           identity facts: ``none``, ``first``, ``both``; ``both, phrased``: both have
           identity facts of the form ``(a, same) → a``), ``told`` (number of pairs whose
-          reversal is trained: 0, 2, 5, 10), ``phrased`` (Boolean: whether the identity
-          facts have the form ``(a, same) → a``), and ``model`` (Emb-MLP; Emb-MLP,
-          decay; GPT, small: the conditions of :meth:`~.kinds.Training.learners`).
+          reversals are in the training set: 0, 2, 5, 10), ``phrased`` (Boolean: whether
+          the identity facts have the form ``(a, same) → a``), and ``model`` (Emb-MLP;
+          Emb-MLP, decay; GPT, small: the conditions of
+          :meth:`~.kinds.Training.learners`).
         - Measures: ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
           (:func:`inweights.probes.accuracy`).
         - Computation: ``predicted``

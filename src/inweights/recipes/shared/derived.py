@@ -126,8 +126,7 @@ def over_blocks(
         by: Names of the columns that define the groups.
 
     Returns:
-        A row per group: the columns ``by``, and the means, in columns with the names
-        ``columns``.
+        A row per group: the columns ``by``, and the columns ``columns`` with the means.
     """
     blocks = layers.filter(pl.col("layer").str.starts_with("block"))
     return blocks.group_by(list(by), maintain_order=True).agg(
@@ -229,10 +228,10 @@ def gain(
     Args:
         table: The rows.
         column: Name of the column from which the value is subtracted.
-        over: Dictionary that maps names of columns to values. The row of each group
-            with these values is the one whose number is subtracted. Each group should
-            contain one such row, because every additional one repeats all rows of the
-            group.
+        over: Dictionary that maps names of columns to values. In each group, the value
+            in the row that matches them is subtracted. Each group should contain
+            exactly one such row, because any additional match duplicates all rows of
+            the group.
         by: Names of the columns that define the groups.
 
     Returns:

@@ -19,7 +19,7 @@ def hardest(paths: pl.DataFrame) -> pl.DataFrame:
 
 
 def whole(paths: pl.DataFrame) -> pl.DataFrame:
-    """Return the accuracies on held-out and on trained paths, one row for each run and step.
+    """Return the accuracies on held-out and on training paths, one row for each run and step.
 
     Args:
         paths: Table of :func:`inweights.probes.path_accuracy`, with any labels.
@@ -29,7 +29,7 @@ def whole(paths: pl.DataFrame) -> pl.DataFrame:
         the table has it); four accuracies from 0 to 1: ``hardest`` (hardest token,
         which is the first after the root, of held-out paths), ``exact`` (share of
         held-out paths that are entirely correct), ``easiest_last`` (last token of
-        held-out paths) and ``trained`` (share of trained paths that are entirely
+        held-out paths) and ``trained`` (share of training paths that are entirely
         correct); and ``chance``, the accuracy of guessing the hardest token of held-out
         paths.
     """
@@ -162,10 +162,10 @@ def path_ends(tables: dict[str, pl.DataFrame], keys: Sequence[str]) -> pl.DataFr
         keys: Names of the columns that identify the runs.
 
     Returns:
-        A row per run: the columns ``keys``; ``hardest`` and ``exact`` (accuracy of the
+        A row per run: the columns ``keys``; ``hardest`` and ``exact`` (accuracy on the
         hardest token, which is the first after the root, and share of paths that are
-        entirely correct, both on held-out paths), ``trained`` (accuracy of the hardest
-        token on trained paths), ``edges`` (the smallest recall of edges over their
+        entirely correct, both on held-out paths), ``trained`` (accuracy on the hardest
+        token of training paths), ``edges`` (the smallest recall of edges over their
         roles), ``nearest`` and ``ridge`` (shares of leaves whose own first node is the
         nearest, or is found by a ridge regression, as in :func:`own_and_other_arms`),
         and ``chance`` (accuracy of guessing the first node).

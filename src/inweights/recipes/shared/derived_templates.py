@@ -12,7 +12,7 @@ def _numbered(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the share of subject and bridge rows with the largest logit at their own number.
+    """Return the share of subject and bridge rows whose largest logit is at their own number.
 
     In a world of complexity one, rows and columns are numbered: the bridge of subject
     ``a3`` is ``b3``, and its object is ``c3``.
@@ -40,11 +40,11 @@ def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def blocks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return contrast and spread of the logits in each block of templates at complexity one.
+    """Return the contrast and spread of the logits in each block of templates at complexity one.
 
     A block contains the logits of one group of rows (subjects or bridges) in one group
-    of columns (bridges or objects). Its own entries are those whose row and column have
-    the same number, such as ``a3`` and ``c3``.
+    of columns (bridges or objects). The block's own entries are those whose row and
+    column have the same number, such as ``a3`` and ``c3``.
 
     Args:
         tokens: Table of :func:`inweights.probes.templates` in a world of complexity

@@ -20,7 +20,7 @@ def linear_law(
         column: Name of the column that the law predicts. If a fitted value is NaN, all
             predictions of its group are NaN.
         factors: Names of the columns of the factors. The fitted rows of each group must
-            outnumber the factors, which is not checked.
+            outnumber the factors; this is not checked.
         by: Names of the columns that define the groups.
 
     Returns:

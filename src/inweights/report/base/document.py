@@ -35,7 +35,7 @@ def document(
         styles: File names of style sheets in ``report/assets``, such as ``page.css``.
         scripts: Texts of scripts, which are placed at the end of the body; by default
             none.
-        class_: Class of the body element; ``None`` for no class.
+        class_: CSS class of the body element; ``None`` for no class.
 
     Returns:
         The text of the page, which begins with ``<!doctype html>``.

@@ -18,11 +18,11 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def as_polars(table: Any) -> pl.DataFrame:
-    """Return a table as a polars frame, in which a column ``replica`` is copied to ``seed``.
+    """Return a table as a polars DataFrame, in which a column ``replica`` is copied to ``seed``.
 
     Args:
-        table: A polars frame (a lazy frame is collected), a pandas data frame, or a dictionary
-            of columns.
+        table: A polars DataFrame or LazyFrame (which is collected), a pandas DataFrame,
+            or a dictionary of columns.
 
     Returns:
         The table. If it has a column ``replica`` and no column ``seed``, a copy of
@@ -66,7 +66,7 @@ def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
     Args:
         table: The table. Columns of lists, arrays, structs or objects are not allowed:
             polars raises an error (``polars.exceptions.ComputeError`` for lists).
-        raw: Whether text is written unchanged. By default, texts and names of columns
+        raw: Whether text is written unchanged. By default, strings and column names
             that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return are
             preceded by a ``'``, unless they are numbers.
 

@@ -31,8 +31,8 @@ _VOID = {"input", "meta", "img", "br"}
 def escape(text: Any) -> str:
     """Return a value as text that is escaped for HTML elements and attributes.
 
-    Bidirectional controls of Unicode, which would reorder the text that follows, are
-    replaced by their names.
+    Unicode bidirectional control characters, which would reorder the text that follows,
+    are replaced by their names.
 
     Args:
         text: Any value, which is converted to a string.
@@ -45,13 +45,13 @@ def escape(text: Any) -> str:
 
 
 def in_order(text: str) -> str:
-    """Replace bidirectional controls of Unicode, which reorder the text that follows.
+    """Replace Unicode bidirectional control characters, which reorder the text that follows.
 
     Args:
         text: The text.
 
     Returns:
-        The text with the names of the controls in brackets, such as ``[U+202E]`` in
+        The text with the names of these characters in brackets, such as ``[U+202E]`` in
         place of the character U+202E.
     """
     return text.translate(_BIDIRECTIONAL)
@@ -107,7 +107,7 @@ def disclosure(
         summary: The line that is always shown, as HTML.
         inner: The content that is shown when the block is open, as pieces of HTML.
         open_: Whether the block is open when the page is loaded; by default it is not.
-        class_: Class of the element; ``None`` for no class.
+        class_: CSS class of the element; ``None`` for no class.
     """
     return tag("details", tag("summary", summary), *inner, open=open_, class_=class_)
 
@@ -191,7 +191,7 @@ def data_uri(content: bytes, kind: str) -> str:
 
 
 def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
-    """Return nested settings as nested lists in HTML, with marks at our own choices.
+    """Return nested settings as nested lists in HTML, in which our own choices are marked.
 
     Args:
         values: Nested mappings and lists of plain values.
@@ -245,7 +245,7 @@ def write_page(text: str, file: Path) -> None:
     """Write a page atomically, replacing an existing file only if it is a page of the library.
 
     A page of the library states ``inweights`` as its generator in a ``meta`` element.
-    An empty file is replaced, too.
+    An empty file is also replaced.
 
     Args:
         text: The page, as HTML.

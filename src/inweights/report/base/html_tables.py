@@ -52,7 +52,7 @@ def sortable(title: str, table: pl.DataFrame) -> str:
 
     Args:
         title: Title of the table. The downloaded file has the same name, in lower case
-            and with hyphens for spaces.
+            and with spaces replaced by hyphens.
         table: The table, of which at most 200 rows are shown. Its values must be text,
             numbers, Booleans, dates or null.
 

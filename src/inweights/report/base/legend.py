@@ -19,7 +19,7 @@ def text_of(name: str, labels: Mapping[str, str] | None) -> str:
 
     Args:
         name: The value, as text.
-        labels: Labels by value; ``None`` if there are none.
+        labels: Labels, keyed by value; ``None`` if there are none.
     """
     return (labels or {}).get(name, name)
 
@@ -35,7 +35,7 @@ def handles(
 
     Args:
         names: Names of the series, in the order of their styles.
-        labels: Labels by name. A name without a label is shown unchanged.
+        labels: Labels, keyed by name. A name without a label is shown unchanged.
         reference: Label of the reference line; empty if there is no line.
         controls: Names of the controls, drawn as grey bands.
 

@@ -62,7 +62,8 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
     """Return the width of a line of text in points.
 
     Args:
-        text: The text, in the font DejaVu Sans. White space alone has the width 0.
+        text: The text, in the font DejaVu Sans. A text that consists only of whitespace
+            has width 0.
         size: Font size in points.
         bold: Whether the text is bold; by default it is not.
     """
@@ -170,7 +171,7 @@ def paint(
     *,
     rows: bool = True,
 ) -> AxesImage:
-    """Draw a matrix into given axes.
+    """Draw a matrix on the given axes.
 
     Args:
         axes: Axes of the panel.

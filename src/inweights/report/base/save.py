@@ -33,7 +33,7 @@ _PHONE_LIMIT = 250_000
 
 
 def svg(figure: Figure, salt: str = "inweights") -> str:
-    """Return a figure as the text of an SVG file without date or creator.
+    """Return a figure as the text of an SVG file without a date or creator.
 
     Args:
         figure: The figure.
@@ -111,7 +111,7 @@ class Still:
 
     @cached_property
     def svg(self) -> str:
-        """Text of the figure as an SVG file without date or creator."""
+        """Text of the figure as an SVG file without a date or creator."""
         return svg(self.picture, self.name)
 
     @cached_property
@@ -128,7 +128,7 @@ class Still:
             label: Description for screen readers.
             limit: Length of the SVG, in characters, above which a PNG is used; by
                 default 900,000.
-            class_: Class of the element; ``None`` for no class.
+            class_: CSS class of the element; ``None`` for no class.
         """
         width = self.picture.get_figwidth() * 96
         size = f"max-width:{width * 1.3:.0f}px;--legible:{width * 1.04:.0f}px"

@@ -35,20 +35,20 @@ _STAGES: dict[str, tuple[int | None, ...]] = {
 
 
 class Analogies(iw.Config):
-    """Config of real-world analogies that are trained in one of several orders.
+    """Config of real-world analogies on which a model is trained in one of several orders.
 
     Each row of the data is about two similar subjects that belong to one category.
     Questions have the role ``analogy`` (about the first subject, whose category is
-    never trained) or ``recall`` (about the second subject, whose category is trained).
-    A pair consists of the questions about both subjects of a row.
+    never stated in training) or ``recall`` (about the second subject, whose category is
+    stated in training). A pair consists of the questions about both subjects of a row.
 
     Attributes:
-        rows: Number of rows of the data that are used, spread evenly over its
-            relations; at least 2, or 0 for all rows.
-        condition: Sentences that are trained, and their order: ``joint`` (attribution
-            and similarity together), ``SA`` (similarity before attribution), ``AS``
+        rows: Number of rows of the data to use, spread evenly over its relations; at
+            least 2, or 0 for all rows.
+        condition: Training sentences and their order: ``joint`` (attribution and
+            similarity together), ``SA`` (similarity before attribution), ``AS``
             (attribution before similarity, see :func:`examples`), ``attribution only``,
-            ``zero-shot`` (nothing is trained), ``AS-pair`` or ``AS-target`` (two other
+            ``zero-shot`` (no training), ``AS-pair`` or ``AS-target`` (two other
             interpretations of the paper's order AS). ``shuffled joint``, ``shuffled
             SA`` and ``shuffled AS`` are the same conditions with shuffled categories,
             which cannot be known from pretraining.
@@ -113,7 +113,7 @@ class Analogies(iw.Config):
             numbered from 0 (:func:`examples`).
 
         Raises:
-            KeyError: ``condition`` is ``zero-shot``, in which nothing is trained.
+            KeyError: ``condition`` is ``zero-shot``, which has no training sentences.
             ConfigError: ``seed`` is negative (only with shuffled categories).
         """
         return examples(self._data(seed), self.condition)

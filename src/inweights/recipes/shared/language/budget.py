@@ -15,13 +15,13 @@ def fill_budget(
 ) -> list[Example]:
     """Return all statements once, followed by repetitions in random order, up to a token limit.
 
-    Every mix of statements then costs about the same number of tokens, so that an
+    Every mix of statements then contains about the same number of tokens, so that an
     effect of mere repetition is not mistaken for an effect of the mix.
 
     Args:
         lm: The model, whose tokenizer counts the tokens.
         examples: The statements.
-        tokens: Largest number of tokens of one pass over the texts.
+        tokens: Maximum number of tokens in one pass over the texts.
         seed: Root seed of the random order of repetitions.
 
     Returns:

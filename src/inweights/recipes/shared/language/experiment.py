@@ -36,7 +36,7 @@ class Quiz(NamedTuple):
 
 
 def without_bridge(question: Question) -> Question:
-    """Remove the bridge of a two-hop question from its candidates; other questions are not changed.
+    """Remove the bridge of a two-hop question from its candidates; leave other questions unchanged.
 
     Args:
         question: A question of any role. Only a question with the role ``composition``
@@ -106,7 +106,7 @@ def computations(
             which is the same in all rows.
         lessons: Dictionary that maps the name of each condition, as it appears in the
             column ``condition`` of ``after``, to its lesson. All lessons must have the
-            same questions. With an empty mapping, only ``before`` is computed.
+            same questions. If the dictionary is empty, only ``before`` is computed.
         asked: A lesson with the same questions, for the computation ``before``. Its
             training texts are not used.
         model: A folder, the name of a Hugging Face model in the local cache,
@@ -156,8 +156,8 @@ def tell_and_ask(
         model: The model's name: a folder, the name of a Hugging Face model in the local
             cache, ``@smollm2`` or ``@tiny`` (a small random model).
         lesson: Config of the training texts and the questions.
-        tuning: Settings of the fine-tuning. With ``None``, the default, nothing is
-            trained.
+        tuning: Settings of the fine-tuning. If ``None`` (the default), the model is not
+            fine-tuned.
         device: Torch device of the model; by default ``cpu``.
         seed: Root seed of the lesson, of the fine-tuning and of ``@tiny``; by default
             0.

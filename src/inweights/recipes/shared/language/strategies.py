@@ -27,9 +27,9 @@ class Taught(iw.Config):
             statements to the facts; none by default.
         wordings: Number of wordings in which a strategy states the same content; by
             default 2. Questions use the third wording of a fact.
-        hold_out: Share of the bridges, from 0 to 1, whose chains no strategy states; by
-            default 0.5.
-        tokens: Largest number of tokens of one pass, the same for every strategy; by
+        hold_out: Fraction of the bridges, from 0 to 1, whose chains are not stated by
+            any strategy; by default 0.5.
+        tokens: Maximum number of tokens in one pass, the same for every strategy; by
             default 600.
 
     Raises:
@@ -98,7 +98,7 @@ def known_before(*, model: Outside, device: str = "cpu", seed: int = 0) -> pl.Da
     Returns:
         The table of :func:`~inweights.lm.exams.general.general_knowledge` without the
         column ``said``: a row per general question and text, with (among others)
-        ``hit`` (whether the answer is right) and ``nats`` (loss on a text).
+        ``hit`` (whether the answer is correct) and ``nats`` (loss on a text).
 
     Raises:
         ConfigError: The model's library is not installed, the device is unknown, or
@@ -132,12 +132,12 @@ def teach(
 
     Returns:
         A row per question, with the columns ``id``; ``what``, the kind of question:
-        ``told`` (a fact in a wording that was trained), ``recall`` (a fact in a wording
-        that was not trained), ``reverse`` (from the object to the subject),
-        ``composition`` (two facts, answered directly), ``steps`` (two facts, answered
-        one after the other), ``general`` (a question of
+        ``told`` (a fact in a wording of the training texts), ``recall`` (a fact in a
+        wording that is not in the training texts), ``reverse`` (from the object to the
+        subject), ``composition`` (two facts, answered directly), ``steps`` (two facts,
+        answered one after the other), ``general`` (a question of
         :func:`~inweights.lm.exams.general.general_knowledge`) or ``text`` (one of its
-        texts); ``hit`` (whether the answer is right) and ``chance`` (probability of
+        texts); ``hit`` (whether the answer is correct) and ``chance`` (probability of
         guessing it); ``held`` (whether the chain passes through a held-out bridge);
         ``wrong`` (for a composition, whether the generated answer begins with a wrong
         name of the world); and, for general questions and texts, ``runs_on``,
