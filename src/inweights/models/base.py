@@ -214,7 +214,7 @@ class Model(ReadableStates):
         """Compute the deepest hidden state, which :meth:`unembed` maps to logits.
 
         Args:
-            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
+            batch: Packed sequences with ``S`` tokens for ``R`` replicas of width ``D``.
             at: Indices ``[n]`` in the packed axis ``S``; by default all of them.
 
         Returns:

@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 class DeepLinear(Model):
     """Network of ``L`` square linear layers that maps the sum of a prompt's unit vectors to logits.
 
-    Token ``i`` is the ``i``-th unit vector, so that the first layer's product is a
-    look-up. Hidden states are ``layer1`` (``W_1 x``) to ``layerL``. Layers are counted
-    from 1, and parameters from 0: the weight of layer ``i`` is the parameter
-    ``layers.{i-1}.weight``. Use :meth:`DeepLinearConfig.build` to create a model with
-    initial values; the constructor leaves the parameters uninitialised.
+    Token ``i`` is the ``i``-th unit vector, so the first layer only looks up the
+    vectors of its weight for the tokens and adds them. Hidden states are ``layer1``
+    (``W_1 x``) to ``layerL``. Layers are counted from 1, and parameters from 0: the
+    weight of layer ``i`` is the parameter ``layers.{i-1}.weight``. Use
+    :meth:`DeepLinearConfig.build` to create a model with initial values; the
+    constructor leaves the parameters uninitialised.
 
     Args:
         config: Settings of the architecture.
@@ -97,14 +98,14 @@ class DeepLinear(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        """Names of the hidden states of ``L`` layers, shallow to deep: ``layer1`` to ``layerL``."""
+        """Names of the hidden states, from shallow to deep: ``layer1`` to ``layerL``."""
         return tuple(f"layer{i + 1}" for i in range(self.config.layers))
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute the states ``layer1`` to ``layerL`` of a batch, by name, ``[R, S, D]`` each.
+        """Compute the states ``layer1`` to ``layerL`` of a batch, ``[R, S, D]``, keyed by name.
 
         Args:
-            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
+            batch: Packed sequences with ``S`` tokens for ``R`` replicas of width ``D``.
 
         Raises:
             DataError: A token id is outside the vocabulary (checked only on the CPU).
@@ -135,9 +136,9 @@ class DeepLinear(Model):
     def templates(self) -> Float[Tensor, "R V K"]:
         """Compute the logits that each token contributes, ``(A W_L ⋯ W_1)ᵀ``, ``[R, V, K]``.
 
-        There are ``R`` replicas, ``V`` tokens, ``K`` candidates and ``L`` layers ``W``.
-        ``A`` is the readout; without a readout, ``A`` selects the first ``K``
-        coordinates.
+        There are ``R`` replicas, ``V`` tokens and ``K`` candidates. ``W_1`` to ``W_L``
+        are the layers, and ``A`` is the readout; without a readout, ``A`` selects the
+        first ``K`` coordinates.
         """
         first = self.layers[0]
         assert isinstance(first, Linear)

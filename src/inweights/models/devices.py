@@ -9,8 +9,8 @@ def check_device(name: str) -> None:
     """Raise an error unless torch can use a device on this machine.
 
     Args:
-        name: Name of the device, such as ``cpu``, ``cuda`` or ``cuda:1``. Without an
-            index, it means the first device of the type.
+        name: Name of the device, such as ``cpu``, ``cuda`` or ``cuda:1``. For a name
+            without an index, the first device of the type is checked.
 
     Raises:
         ConfigError: torch does not know this type of device, or this machine has no

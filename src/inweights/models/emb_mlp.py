@@ -83,10 +83,10 @@ class EmbMLP(Model):
         return ("embedding", "sum")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute the states ``embedding`` and ``sum`` of a batch, by name, ``[R, S, D]`` each.
+        """Compute the states ``embedding`` and ``sum`` of a batch, ``[R, S, D]``, keyed by name.
 
         Args:
-            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
+            batch: Packed sequences with ``S`` tokens for ``R`` replicas of width ``D``.
 
         Raises:
             DataError: A token id is outside the vocabulary (checked only on the CPU).

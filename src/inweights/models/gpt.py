@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 
 class GPT(Model):
-    """GPT-2 that computes next-token logits; its ``R`` replicas are one tensor program.
+    """GPT-2 that computes next-token logits for ``R`` replicas as one tensor program.
 
     Use :meth:`GPTConfig.build` to create a model with initial values, which it draws
     from one seed per replica; the constructor leaves the parameters uninitialised.
     Hidden states are ``embedding``, ``block.i`` and ``final``. With several loops
-    (Dehghani et al. 2018), ``i`` counts the blocks that were passed: in a model of two
+    (Dehghani et al. 2018), ``i`` counts the applications of blocks: in a model of two
     blocks, ``block.3`` is the second block in the second loop.
 
     Args:
@@ -101,8 +101,8 @@ class GPT(Model):
         """Names of parts that hooks can replace, such as ``block.0.heads`` or ``block.0.mlp``.
 
         ``heads`` are the concatenated outputs of all heads; ``attention`` and ``mlp``
-        are what each part adds to the residual stream. A model without attention has
-        only ``mlp``.
+        are the outputs that these parts add to the residual stream. A model without
+        attention has only ``mlp``.
         """
         attends = self.config.attention != "none"
         parts = ("heads", "attention", "mlp") if attends else ("mlp",)
@@ -115,10 +115,10 @@ class GPT(Model):
         return [*self.blocks] * self.loops
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each.
+        """Compute every hidden state of a batch, ``[R, S, D]``, keyed by layer name.
 
         Args:
-            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
+            batch: Packed sequences with ``S`` tokens for ``R`` replicas of width ``D``.
 
         Raises:
             ConfigError: A sequence is longer than ``config.context``.
@@ -152,7 +152,7 @@ class GPT(Model):
         """Compute the state ``final``, which :meth:`unembed` maps to logits.
 
         Args:
-            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
+            batch: Packed sequences with ``S`` tokens for ``R`` replicas of width ``D``.
             at: Indices in the packed axis ``S`` at which the state is computed,
                 ``[n]``; by default all of them.
 
@@ -211,9 +211,9 @@ class GPT(Model):
                 T]`` if the ``R`` replicas read different tokens.
 
         Returns:
-            The patterns of all ``H`` heads, by the name of the state after the block,
-            such as ``block.0``. Each row contains the attention of one position to all
-            positions (columns). A row sums to 1 and is 0 at later positions.
+            The patterns of all ``H`` heads, keyed by the name of the state after the
+            block, such as ``block.0``. Each row contains the attention of one position
+            to all positions (columns). A row sums to 1 and is 0 at later positions.
 
         Raises:
             ConfigError: The config sets ``attention = "none"``, or the sequences are

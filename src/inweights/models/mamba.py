@@ -43,9 +43,9 @@ STEPS = (1e-3, 1e-1)
 
 
 class Mamba(Model):
-    """Mamba that computes next-token logits; its ``R`` replicas are one tensor program.
+    """Mamba that computes next-token logits for ``R`` replicas as one tensor program.
 
-    It has no position embeddings, since the recurrence depends on the order. Hidden
+    It needs no position embeddings, since the recurrence depends on token order. Hidden
     states are ``embedding``, ``block.i`` and ``final``. :meth:`MambaConfig.build`
     creates a model with initial values; the constructor leaves them undefined.
 
@@ -95,10 +95,10 @@ class Mamba(Model):
         return ("embedding", *(f"block.{i}" for i in range(len(self.blocks))), "final")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each.
+        """Compute every hidden state of a batch, ``[R, S, D]``, keyed by layer name.
 
         Args:
-            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
+            batch: Packed sequences with ``S`` tokens for ``R`` replicas of width ``D``.
 
         Raises:
             DataError: A token id is outside the vocabulary (checked only on the CPU).
@@ -161,7 +161,7 @@ def _norm(config: MambaConfig, replicas: int) -> RMSNorm | LayerNorm:
 
 
 class Block(nn.Module):
-    """One block of a Mamba: norm, map to stream and gate, mixing over time, map back to the width.
+    """Mamba block: a norm, a map to stream and gate, a mixer over time, and a map to the width.
 
     Args:
         config: Settings of the Mamba.
@@ -222,7 +222,7 @@ class Mixer(Layer):
         self.skip = nn.Parameter(torch.empty(replicas, inner))
 
     def initialise(self, draw: Draw) -> None:
-        """Draw the convolution as the config specifies, and set the other parameters of the mixer.
+        """Draw the convolution's weights as the config specifies, and set all other parameters.
 
         The skip connection starts at 1 and the decay rates at 1 to ``N``. The two
         linear maps are separate layers, which draw their own values.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Node2Vec(Model):
     """Node2Vec with one hop and a full softmax: its logits are inner products of node vectors.
 
-    The states ``embedding`` and ``final`` are both the vector of the input token. Use
+    The states ``embedding`` and ``final`` both equal the vector of the input token. Use
     :meth:`Node2VecConfig.build` to create a model with initial values; the constructor
     leaves the parameters uninitialised.
 
@@ -70,14 +70,14 @@ class Node2Vec(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        """Names of the hidden states: ``embedding`` and ``final``, both the vector of the token."""
+        """Names of the hidden states: ``embedding`` and ``final`` (both are the token's vector)."""
         return ("embedding", "final")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Return the states ``embedding`` and ``final`` of a batch, by name, ``[R, S, D]`` each.
+        """Return the states ``embedding`` and ``final`` of a batch, ``[R, S, D]``, keyed by name.
 
         Args:
-            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
+            batch: Packed sequences with ``S`` tokens for ``R`` replicas of width ``D``.
 
         Raises:
             DataError: A token id is outside the vocabulary (checked only on the CPU).

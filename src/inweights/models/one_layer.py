@@ -110,9 +110,9 @@ class OneLayer(Model):
     if it were the last. A phase can train only ``attention.*`` (stage 1 of Feature
     Resemblance, §4.1) or only ``mlp.*`` (stage 2). With orthonormal embeddings the
     matrices contain only the directions of the ``V`` tokens, ``[R, V, V]`` and ``[R, V,
-    D]``. Inputs have no component in any other direction, so that those directions
-    neither change nor have an effect. Use :meth:`OneLayerConfig.build` to create a
-    model with initial values; the constructor leaves the parameters uninitialised.
+    D]``. Inputs have no component in any other direction, so the other directions would
+    never change or have an effect. Use :meth:`OneLayerConfig.build` to create a model
+    with initial values; the constructor leaves the parameters uninitialised.
 
     Args:
         config: Settings of the architecture.
@@ -180,10 +180,10 @@ class OneLayer(Model):
         return ("value", "attention")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute the states ``value`` and ``attention`` of a batch, by name, ``[R, S, D]`` each.
+        """Compute the states ``value`` and ``attention`` of a batch, ``[R, S, D]``, keyed by name.
 
         Args:
-            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
+            batch: Packed sequences with ``S`` tokens for ``R`` replicas of width ``D``.
 
         Raises:
             DataError: A token id is outside the vocabulary (checked only on the CPU).

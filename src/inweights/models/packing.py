@@ -59,7 +59,8 @@ class Packed:
         """Return the token ids of each group of sequences of one length, as views ``[B, T]``.
 
         A group has ``B`` sequences of ``T`` tokens. The views are ``[R, B, T]`` if the
-        ``R`` replicas read different tokens. The groups are in their order along ``S``.
+        ``R`` replicas read different tokens. The groups are in the order in which they
+        occur along ``S``.
         """
         groups = []
         start = 0
@@ -89,7 +90,7 @@ def pack(
             have a replica axis.
         offset: Number that is added to every position: one integer for all sequences,
             or a tensor with one integer per sequence, ``[B]`` or ``[R, B]``, where
-            ``B`` counts the sequences of all groups in their order.
+            ``B`` is the number of sequences of all groups.
 
     Returns:
         The batch, with the groups in the given order, on their device.

@@ -145,8 +145,8 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
             encoded.
 
     Returns:
-        A safetensors file with the config in its header, with the model's current
-        number of loops if it is a GPT.
+        The bytes of a safetensors file with the config in its header. The config of a
+        GPT has the model's current number of loops.
 
     Raises:
         ConfigError: The model has no config, or an option of it has no exact encoding;
@@ -208,8 +208,8 @@ def decode_model(
         DataError: The bytes are not a model of this library, are in a different version
             of its format, or were changed; or a file of weights that the config names
             cannot be read.
-        ConfigError: The kind of the model is not registered or not stated, or the
-            config cannot build a model on this machine.
+        ConfigError: The kind of the model is not registered or not given, or the config
+            cannot build a model on this machine.
     """
     try:
         tensors = load(content)

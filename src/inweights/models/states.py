@@ -47,13 +47,13 @@ class ReadableStates(nn.Module):
         return ()
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, ``[R, S, D]``, by layer name.
+        """Compute every hidden state of a batch, ``[R, S, D]``, keyed by layer name.
 
         A subclass implements this method. The order of the states is that of
         :attr:`layer_names`, from shallow to deep.
 
         Args:
-            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
+            batch: Packed sequences with ``S`` tokens for ``R`` replicas of width ``D``.
 
         Raises:
             NotImplementedError: The class does not implement the method.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class FrozenEmbedding(Embedding):
     """Table of token vectors that is never trained: a buffer, not a parameter.
 
-    Its initial values equal those of an :class:`Embedding` of the same name and seed.
+    Its initial values equal those of an :class:`Embedding` with the same name and seed.
     They are undefined until :meth:`initialise` draws them.
 
     Args:
@@ -107,10 +107,10 @@ class TinyNN(Model):
         return ("embedding", "middle")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute the states ``embedding`` and ``middle`` of a batch, by name, ``[R, S, D]`` each.
+        """Compute the states ``embedding`` and ``middle`` of a batch, ``[R, S, D]``, keyed by name.
 
         Args:
-            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
+            batch: Packed sequences with ``S`` tokens for ``R`` replicas of width ``D``.
 
         Raises:
             DataError: A token id is outside the vocabulary (checked only on the CPU).

@@ -167,7 +167,7 @@ def passed_bridge(reached: Mapping[tuple[int, ...], int], start: Sequence[int]) 
     """Return the token id of the bridge to which the first hop of a two-hop query leads.
 
     Args:
-        reached: Token id of the answer of each first hop, by the token ids of its
+        reached: Token id of the answer of each first hop, keyed by the token ids of its
             prompt.
         start: Token ids of the query without its last relation.
 

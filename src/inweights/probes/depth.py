@@ -23,7 +23,7 @@ from inweights.worlds.world import Ids, Worlds
 
 @holds(cosines=18, states=15, kept=15)
 def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Compute the mean cosine between states of inputs with equal and with different labels.
+    """Compute the mean cosine between states of same-label inputs and of different-label inputs.
 
     In every layer, the states at the last position of the prompts are compared.
 

@@ -81,7 +81,7 @@ def off_descent(
         model: Model with ``R`` replicas of a tied
             :class:`~inweights.models.node2vec.Node2Vec`, each built with its world's
             seed.
-        worlds: One regular graph for each replica. The initial embeddings of the
+        worlds: One regular graph for each replica. The initial embeddings of each
             replica are drawn again from the seed of its graph. With a single graph,
             only the first replica is compared.
         rate: Learning rate ``η`` of the closed form; the model must have been trained

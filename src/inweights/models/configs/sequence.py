@@ -116,13 +116,13 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         check_size("gpt.dropout", self.dropout, least=0, below=1)
 
     def build(self, **start: Unpack[Start]) -> GPT:
-        """Build the :class:`GPT`, one replica per seed, with logits for all tokens.
+        """Build a :class:`GPT` with one replica per seed and logits for all tokens.
 
         Args:
             **start: Arguments of :meth:`ModelConfig.build`: ``vocabulary`` (number of
                 tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
-                scale of each replica; by default :attr:`init`) and ``candidates``,
-                which has no effect.
+                scale of each replica; by default :attr:`init`) and ``candidates``
+                (ignored).
 
         Raises:
             ConfigError: There are no seeds, or a seed is not an integer from 0 to
@@ -195,17 +195,17 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
 
     @property
     def steps_rank(self) -> int:
-        """Rank of the map to the step sizes ``Δ``: ``rank``, or ``width / 16`` rounded up."""
+        """Rank of the map to the step sizes ``Δ``; by default ``width / 16``, rounded up."""
         return math.ceil(self.width / 16) if self.rank is None else self.rank
 
     def build(self, **start: Unpack[Start]) -> Mamba:
-        """Build the :class:`Mamba`, one replica per seed, with logits for all tokens.
+        """Build a :class:`Mamba` with one replica per seed and logits for all tokens.
 
         Args:
             **start: Arguments of :meth:`ModelConfig.build`: ``vocabulary`` (number of
                 tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
-                scale of each replica; by default :attr:`init`) and ``candidates``,
-                which has no effect.
+                scale of each replica; by default :attr:`init`) and ``candidates``
+                (ignored).
 
         Raises:
             ConfigError: There are no seeds, or a seed is not an integer from 0 to

@@ -42,7 +42,7 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
         check_size("emb-mlp.width", self.width)
 
     def build(self, **start: Unpack[Start]) -> EmbMLP:
-        """Build the :class:`EmbMLP`, one replica per seed, with logits for ``candidates``.
+        """Build an :class:`EmbMLP` with one replica per seed and logits for ``candidates``.
 
         Args:
             **start: Arguments of :meth:`ModelConfig.build`: ``vocabulary`` (number of
@@ -65,12 +65,13 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
 
     Attributes:
         width: Width ``D``. The paper uses 32 for the star and the grid, 16 for the
-            irregular graph, and 512 for the cycle and wherever the width must not limit
-            what is stored.
+            irregular graph, and 512 for the cycle and for experiments in which the
+            width must not limit storage.
         frozen: Whether the embeddings keep their initial values, so that only ``W`` and
             ``b`` are trained (associative storage).
         embedding_std: Initial standard deviation of the embeddings, such as 1, which is
-            PyTorch's default (Fig. 28); ``None`` for that of :attr:`init`.
+            PyTorch's default (Fig. 28). If ``None``, the embeddings are drawn as
+            :attr:`init` specifies.
         dropout: Probability with which an entry of the middle layer is set to 0 during
             training (Fig. 31).
         init: Initial scale of every weight matrix; ``b`` starts at 0.
@@ -95,13 +96,13 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         check_size("tiny-nn.dropout", self.dropout, least=0, below=1)
 
     def build(self, **start: Unpack[Start]) -> TinyNN:
-        """Build the :class:`TinyNN`, one replica per seed, with logits for all tokens.
+        """Build a :class:`TinyNN` with one replica per seed and logits for all tokens.
 
         Args:
             **start: Arguments of :meth:`ModelConfig.build`: ``vocabulary`` (number of
                 tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
-                scale of each replica; by default :attr:`init`) and ``candidates``,
-                which has no effect.
+                scale of each replica; by default :attr:`init`) and ``candidates``
+                (ignored).
 
         Raises:
             ConfigError: There are no seeds, or a seed is not an integer from 0 to
@@ -136,13 +137,13 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
         check_size("node2vec.width", self.width)
 
     def build(self, **start: Unpack[Start]) -> Node2Vec:
-        """Build the :class:`Node2Vec`, one replica per seed, with logits for all tokens.
+        """Build a :class:`Node2Vec` with one replica per seed and logits for all tokens.
 
         Args:
             **start: Arguments of :meth:`ModelConfig.build`: ``vocabulary`` (number of
                 tokens), ``seeds`` (root seeds, or their number), ``inits`` (initial
-                scale of each replica; by default :attr:`init`) and ``candidates``,
-                which has no effect.
+                scale of each replica; by default :attr:`init`) and ``candidates``
+                (ignored).
 
         Raises:
             ConfigError: There are no seeds, or a seed is not an integer from 0 to
@@ -160,9 +161,9 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         width: Width ``D``. It must be at least the number of tokens, since the input
             vectors of the tokens are orthonormal.
         layers: Number ``L`` of square layers, at least 1, not counting the readout.
-        readout: Whether a separate matrix ``A`` computes the logits; it is trained as
-            ``readout.weight``. Otherwise the first ``K`` coordinates of the last layer
-            are the logits of the ``K`` labels.
+        readout: Whether the logits are computed by a separate trained matrix ``A`` (the
+            parameter ``readout.weight``). Otherwise, the first ``K`` coordinates of the
+            last layer are the logits of the ``K`` labels.
         init: Initial scale of every matrix; by default entries are drawn from ``N(0,
             1/D)``.
 
@@ -180,7 +181,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         check_size("deep-linear.layers", self.layers)
 
     def build(self, **start: Unpack[Start]) -> DeepLinear:
-        """Build the :class:`DeepLinear`, one replica per seed, with logits for ``candidates``.
+        """Build a :class:`DeepLinear` with one replica per seed and logits for ``candidates``.
 
         Args:
             **start: Arguments of :meth:`ModelConfig.build`: ``vocabulary`` (number of
@@ -206,15 +207,15 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         hidden: Width ``m`` of the MLP: the number of vectors ``w_{k,r}`` for each label
             ``k``.
         kappa: ``κ0``, the fixed scale of the logits.
-        mlp: ``linear`` computes equation 3, and ``relu`` the variant with ReLU of
+        mlp: ``linear`` computes equation 3, and ``relu`` computes the ReLU variant of
             appendix A. ``folded`` is the linear MLP in which the ``m`` vectors of each
             label are replaced by the single direction that affects the logits, ``u =
             Σ_r w_r / √m``, so that ``F_k = (κ0 / √m) ⟨u_k, h⟩``. Under gradient descent
-            with the same rate, momentum and weight decay, it is exactly equivalent to
-            the linear model, because the other directions have no effect. It is about
-            ``m`` times smaller. Under Adam, the two models differ.
+            with the same learning rate, momentum and weight decay, it is exactly
+            equivalent to the linear model, because the other directions have no effect.
+            It is about ``m`` times smaller. Under Adam, the two models differ.
         embedding: ``orthonormal`` represents token ``i`` by the ``i``-th unit vector.
-            This is no restriction, since the distribution of the initial matrices is
+            This loses no generality, since the distribution of the initial matrices is
             the same in every basis. ``gaussian`` uses fixed vectors drawn from ``N(0,
             1/D)``, which are nearly orthonormal and allow more than ``D`` tokens.
         init: Initial scale ``σ0`` of ``W_KQ``, ``W_V`` and ``w``.
@@ -237,7 +238,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         check_size("one-layer.kappa", self.kappa, above=0, most=MAX_SCALE)
 
     def build(self, **start: Unpack[Start]) -> OneLayer:
-        """Build the :class:`OneLayer`, one replica per seed, with logits for ``candidates``.
+        """Build a :class:`OneLayer` with one replica per seed and logits for ``candidates``.
 
         Args:
             **start: Arguments of :meth:`ModelConfig.build`: ``vocabulary`` (number of
@@ -246,11 +247,11 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
                 of the ``K`` labels, by default all tokens).
 
         Raises:
-            ConfigError: Embeddings are orthonormal and the width is smaller than the
-                number of tokens; there are no seeds, or a seed is not an integer from 0
-                to ``2**63 - 1``; the numbers of initial scales and of seeds differ;
-                ``vocabulary`` is below 1; or a candidate is not a token or occurs
-                twice.
+            ConfigError: The embeddings are orthonormal and the width is smaller than
+                the number of tokens; there are no seeds, or a seed is not an integer
+                from 0 to ``2**63 - 1``; the numbers of initial scales and of seeds
+                differ; ``vocabulary`` is below 1; or a candidate is not a token or
+                occurs twice.
         """
         # Embeddings have length 1, whatever the initial scale of what is trained.
         model: OneLayer = build_model(

@@ -27,7 +27,7 @@ PartHook = Callable[[str, Tensor], Tensor]
 
 
 class Memory(nn.Module):
-    """Trained memory of keys and values, which every state reads by attention.
+    """Memory of trained keys and values, which every state reads by attention.
 
     Args:
         config: Settings of the GPT: ``memory`` is the number of slots, ``width`` the
@@ -136,7 +136,7 @@ class Block(nn.Module):
 
         Args:
             x: The state before the block, ``[R, B T, D]`` (``R`` replicas, width
-                ``D``), with one sequence after another.
+                ``D``), with the sequences one after another along the second axis.
             batch: Number of sequences ``B``.
             length: Number of positions ``T``.
         """

@@ -85,10 +85,11 @@ class Layer(nn.Module):
 def in_whole_blocks(
     operation: Elementwise, x: Float[Tensor, "R ..."]
 ) -> Float[Tensor, "R ..."]:
-    """Apply an elementwise operation with results that do not depend on the other replicas.
+    """Apply an elementwise operation so that a replica's result does not depend on the others.
 
-    Some PyTorch kernels round the last numbers of a tensor differently if these do not
-    fill a whole register. Therefore each replica is padded to a multiple of 32 numbers.
+    Some PyTorch kernels round the last numbers of a tensor differently if these numbers
+    do not fill a whole register. Therefore each replica is padded to a multiple of 32
+    numbers.
 
     Args:
         operation: Elementwise function of a tensor, such as

@@ -43,7 +43,7 @@ def content_hash(module: nn.Module) -> str:
     """Return a hash of a module's parameters, buffers, settings and source code.
 
     Args:
-        module: Any module; its device (CPU or GPU) has no effect.
+        module: Any module; its device (CPU or GPU) has no effect on the hash.
 
     Returns:
         20 hexadecimal digits.
@@ -66,11 +66,11 @@ def content_hash(module: nn.Module) -> str:
 
 
 def settings_of(module: nn.Module) -> dict[str, str]:
-    """Return the settings of a module and its submodules as strings, by path.
+    """Return the settings of a module and its submodules as strings, keyed by path.
 
     Settings are the public attributes, except for submodules, parameters, buffers,
     ``training``, and attributes in which transformers stores the origin of a model. The
-    class names are included, too.
+    names of the classes are included.
 
     Args:
         module: Any module.

@@ -101,7 +101,7 @@ def with_state(output: Any, state: Tensor) -> Any:
 
     Args:
         output: Output of the submodule.
-        state: The new state, of the shape of the one in the output.
+        state: The new state, with the same shape as the state in the output.
     """
     state = state.to(state_of_output(output).dtype)
     if hasattr(output, "last_hidden_state"):

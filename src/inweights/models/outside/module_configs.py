@@ -50,15 +50,15 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
         The module draws its own initial values: torch, NumPy and ``random`` are seeded
         during the call of the factory, and their states are restored. Arguments are
         ``vocabulary`` (number of tokens) and ``seeds`` (root seeds, or their number);
-        ``inits`` and ``candidates`` have no effect. All tokens have logits. A
-        UserWarning is issued if the replicas cannot be called in a batch.
+        ``inits`` and ``candidates`` are ignored. All tokens have logits. A UserWarning
+        is issued if the replicas cannot be called in a batch.
 
         Raises:
             ConfigError: There are no seeds, or one is not from 0 to ``2**63 - 1``;
                 ``vocabulary`` is below 1; the factory fails, or returns the same module
                 twice; or the module does not map token ids ``[B, T]`` to finite logits,
                 draws random numbers other than dropout, or stores batch statistics.
-            Exception: Any error of the function ``logits``, which propagates.
+            Exception: Any error raised by the function ``logits``.
         """
         from inweights.models.outside.wrapped import Wrapped
 
@@ -76,11 +76,11 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
     ) -> Trained:
         """Return the factory's module with the weights in a file, as a model.
 
-        A name of several token ids causes a CautionWarning.
+        If a name has several token ids, a CautionWarning is issued.
 
         Args:
             path: A safetensors file: the module's ``state_dict``, or a file that
-                :func:`~inweights.save_model` wrote, of which all replicas are read.
+                :func:`~inweights.save_model` wrote, with all replicas.
             tokens: The module's token ids by name, ``{"ann": 17, "bob": [4, 2]}``, or
                 in the world's order; by default they are the ids of the world.
             vocabulary: The world's vocabulary, or its number of tokens. If ``tokens``
@@ -127,12 +127,12 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of each file that an option names, by path; raises DataError if unreadable."""
+        """Hash of each file named by an option, keyed by path; raises DataError if unreadable."""
         return files_of(self.options)
 
     @property
     def make(self) -> Callable[[int], Any]:
-        """Function of the number of tokens that calls the factory with its options.
+        """Function that takes the number of tokens and calls the factory with its options.
 
         Raises:
             ConfigError: The factory is not in an imported module, or has changed.
@@ -157,7 +157,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
             code), one for each replica.
         vocabulary: Number of tokens of the worlds that the model reads.
         outputs: Number of tokens for which the module itself returns logits.
-        tokens: The module's ids for each token of the world; empty for the world's ids.
+        tokens: The module's ids of the world's tokens; empty if both use the same ids.
         names: Names that the tokens of a world must have; empty if they are unknown.
         answers: Score of an answer with several ids: ``first`` (the score of the first
             id) or ``sum`` (the sum of the log-probabilities of all ids).
@@ -182,17 +182,17 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of the fields that do not change the results of a run, ``source`` and ``path``."""
+        """Names of the fields that do not change the results of a run: ``source`` and ``path``."""
         return ("source", "path")
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the file of weights, if any, by its path; raises DataError if unreadable."""
+        """Hash of the weights file, if any, keyed by its path; raises DataError if unreadable."""
         return {self.path: fingerprint(self.path)} if self.path else {}
 
     @property
     def only_here(self) -> bool:
-        """Whether only this process can build the model, as its weights are not from a file."""
+        """Whether only this process can build the model, since its weights are not from a file."""
         return self.source is None
 
     def build(
@@ -231,7 +231,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         """Return the index of the module for each seed; always 0 if there is one module.
 
         Args:
-            seeds: Root seeds, which are indices of modules, from 0, if there are several.
+            seeds: Root seeds; with several modules, indices of modules, counted from 0.
 
         Raises:
             ConfigError: There are several modules, and a seed is not the index of one.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
-    """Return a new module of a factory, whose initial values are determined by a seed.
+    """Call a factory, and return its module, whose initial values are determined by a seed.
 
     Args:
         config: The factory and its options, :class:`WrapConfig`.
@@ -114,7 +114,7 @@ def _seeded(seed: int) -> Iterator[None]:
 
 
 def check_new(base: nn.Module, modules: Sequence[nn.Module], label: str) -> None:
-    """Raise an error if modules of a factory are the same, or share parameters.
+    """Raise an error if a factory returned one module twice, or modules that share parameters.
 
     Args:
         base: A module that the factory returned.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
-    """Warn about names of several tokens, and about names that are the same answer.
+    """Warn about names of several tokens, and about names that count as the same answer.
 
     If answers are scored by their first id, names with the same first id are the same
     answer.
@@ -75,7 +75,7 @@ def _said_of_beginnings(names: Sequence[str], ids: Sequence[Sequence[int]]) -> s
 
 
 def tokens_differ(config: TrainedConfig, tokens: int) -> str:
-    """Return the error message for a world with a different number of tokens than a module.
+    """Return the error message for a world whose number of tokens differs from a module's.
 
     Args:
         config: Config of the trained module.

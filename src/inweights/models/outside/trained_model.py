@@ -122,7 +122,7 @@ class Trained(Wrapped):
     def token_table(self) -> Float[Tensor, "R V D"] | None:
         """Embeddings of the world's tokens, ``[R, V, D]``; ``None`` if there is no embedding table.
 
-        A name of several token ids has the embedding of the first.
+        For a name with several token ids, it is the embedding of the first id.
         """
         table = self.input_table
         return None if table is None else table[:, self._first_ids]
@@ -136,10 +136,10 @@ class Trained(Wrapped):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
-        """Compute a wrapped module's deepest state, its logits, at some positions.
+        """Compute a wrapped module's deepest state (its logits) at some positions.
 
         Args:
-            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
+            batch: Packed sequences with ``S`` tokens for ``R`` replicas of width ``D``.
             at: Indices ``[n]`` in the packed axis ``S``; by default all of them.
 
         Returns:
@@ -171,14 +171,14 @@ class Trained(Wrapped):
         return torch.cat(found, dim=1)
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each.
+        """Compute every hidden state of a batch, ``[R, S, D]``, keyed by layer name.
 
-        The state of a name of several token ids is that at its last id. If the module
-        returns logits only for the last position, the state ``logits`` is NaN
+        The state of a name with several token ids is the state at its last id. If the
+        module returns logits only for the last position, the state ``logits`` is NaN
         elsewhere, unless names of several ids are scored with ``answers="sum"``.
 
         Args:
-            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
+            batch: Packed sequences with ``S`` tokens for ``R`` replicas of width ``D``.
 
         Raises:
             ConfigError: Hooks are set and a name of the world consists of several token

@@ -29,7 +29,7 @@ _PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle")
 def modules_from_file(
     source: WrapConfig, path: str, vocabulary: int | None
 ) -> list[nn.Module]:
-    """Return modules of a factory with the weights in a file, one for each replica.
+    """Return one module of a factory for each replica in a file, with the weights in the file.
 
     Args:
         source: The factory.
@@ -42,8 +42,8 @@ def modules_from_file(
     Raises:
         DataError: The file cannot be read, or its names or shapes do not match the
             module.
-        ConfigError: ``vocabulary`` is ``None``, and no number of tokens or more than
-            one matches the file; or the factory fails.
+        ConfigError: ``vocabulary`` is ``None``, and the file matches several numbers of
+            tokens or none; or the factory fails.
     """
     state, replicas = read_state(path)
     rows = [_row(state, r) for r in range(replicas)] if replicas else [state]

@@ -33,7 +33,7 @@ _BASE = 2**62 + 20_221
 
 
 class Wrapped(ModuleCaller):
-    """Model of ``R`` modules of a factory; its parameters and states have the module's own names.
+    """Model of ``R`` modules from a factory; its parameters and states have the module's own names.
 
     The module itself does not store parameters: each call passes it the parameters of
     all replicas, or of one replica after another if an operation cannot be batched.
@@ -122,7 +122,7 @@ class Wrapped(ModuleCaller):
 
     @property
     def token_table(self) -> Float[Tensor, "R V D"] | None:
-        """Embeddings of the world's tokens, ``[R, V, D]``; ``None`` without an embedding table."""
+        """Embeddings of the world's tokens, ``[R, V, D]``; ``None`` if there is no such table."""
         table = self.input_table
         return None if table is None else table[:, : self.vocabulary]
 
@@ -160,13 +160,13 @@ class Wrapped(ModuleCaller):
         )
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each.
+        """Compute every hidden state of a batch, ``[R, S, D]``, keyed by layer name.
 
         If the module returns logits only for the last position of a sequence, the state
         ``logits`` is NaN at all other positions.
 
         Args:
-            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
+            batch: Packed sequences with ``S`` tokens for ``R`` replicas of width ``D``.
 
         Raises:
             ConfigError: The positions of the batch have an offset.
@@ -229,10 +229,10 @@ class Wrapped(ModuleCaller):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
-        """Compute a wrapped module's deepest state, its logits, at some positions.
+        """Compute a wrapped module's deepest state (its logits) at some positions.
 
         Args:
-            batch: Packed sequences, ``S`` tokens, for ``R`` replicas of width ``D``.
+            batch: Packed sequences with ``S`` tokens for ``R`` replicas of width ``D``.
             at: Indices ``[n]`` in the packed axis ``S``; by default all of them.
 
         Returns:

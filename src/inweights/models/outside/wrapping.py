@@ -233,7 +233,7 @@ def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
     """Return a new, untrained causal language model of ``transformers``.
 
     Args:
-        vocabulary: Number of tokens. The ids of special tokens that are not below this
+        vocabulary: Number of tokens. Ids of special tokens that are not below this
             number are set to ``None``.
         model_type: Kind of the model, as ``transformers`` names it, such as ``llama``.
         **settings: Further settings of the model's config.

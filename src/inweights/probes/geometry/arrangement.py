@@ -174,7 +174,7 @@ def arrange(
             ``D``.
         neighbours: Number of nearest neighbours that UMAP considers for each point, at
             least 2; at most ``N - 1`` are used. It has no effect on ``pca``.
-        seed: Root seed of UMAP, which then uses one thread.
+        seed: Root seed of UMAP, which runs in one thread because it has a seed.
 
     Returns:
         Coordinates ``[N, K]`` (``N`` points, ``K`` dimensions) in double precision;

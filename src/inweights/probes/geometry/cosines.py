@@ -42,7 +42,7 @@ _IN_CACHE = 2**17
 
 @holds(asked=24, logits=4)
 def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Measure how well a model stores the edges of a graph: recall, accuracy and loss with bounds.
+    """Measure how well a model stores a graph's edges: recall, accuracy and loss, with bounds.
 
     Only one neighbour of a node can have the largest logit. Therefore accuracy over
     edges has an upper bound, and the loss has a lower bound. *Top-degree recall* is the

@@ -51,7 +51,7 @@ class Rows:
             x: Tensor of one replica, without the replica axis.
 
         Returns:
-            The row of the replica to which this object belongs, of the shape of ``x``.
+            The row of this object's replica, with the same shape as ``x``.
         """
         if isinstance(self._row, Tensor):
             result: Tensor = _Batched.apply(x, self._row, self._of_replicas(function))  # type: ignore[no-untyped-call]
@@ -150,7 +150,7 @@ class Noise:
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
-        """Replace torch's dropout and attention with this object's methods within a block.
+        """Replace torch's dropout and attention with this object's methods in a ``with`` block.
 
         The functions ``dropout`` and ``scaled_dot_product_attention`` of
         ``torch.nn.functional`` are restored after the ``with`` block.
@@ -206,9 +206,9 @@ class Noise:
             query: Queries, ``[..., T, E]``.
             key: Keys, ``[..., S, E]``.
             value: Values, ``[..., S, D]``.
-            attn_mask: ``[T, S]``, or any shape that broadcasts to that of the scores:
-                booleans, true where attention is allowed, or numbers that are added to
-                the scores.
+            attn_mask: Mask ``[T, S]``, or of any shape that broadcasts to the shape of
+                the scores. Booleans are true where attention is allowed; numbers are
+                added to the scores.
             dropout_p: Probability of dropping an attention weight.
             is_causal: Whether a position attends only to itself and to earlier
                 positions.

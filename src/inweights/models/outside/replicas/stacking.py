@@ -24,8 +24,9 @@ class Names:
     """Names of a module's parameters and buffers, mapped to their names in a model.
 
     Attributes:
-        own: Maps the name in the module of each tensor with a replica axis to its name
-            in the model. All names of a tied parameter are mapped to the same name.
+        own: For each tensor with a replica axis, maps its name in the module to its
+            name in the model. All names of a tied parameter are mapped to the same
+            name.
         shared: The same mapping for tensors that all replicas share.
     """
 
@@ -139,7 +140,7 @@ def load_replica(
 def without_prefix(
     state: Mapping[str, Tensor], known: Container[str]
 ) -> Mapping[str, Tensor]:
-    """Remove the prefix of a wrapper from names of weights, if the module has the shorter names.
+    """Remove a wrapper's prefix from the names of weights if the module has the shorter names.
 
     Args:
         state: Weights by name.
