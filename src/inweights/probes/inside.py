@@ -49,8 +49,8 @@ def logit_lens(
         worlds: One world, or one for each replica.
         parts: ``facts``, ``queries`` or both.
         layers: Names of layers, among ``model.decodable``; by default all of these.
-        most: Largest number of statements of each slice (part, role and distribution)
-            to read, at least 1; the first ones are used.
+        most: Maximum number of statements to read from each slice (part, role and
+            distribution), at least 1; the first ones are used.
 
     Returns:
         One row per replica, slice and layer, with the columns ``replica``, ``part``,
@@ -168,10 +168,11 @@ def attention(
 
     Returns:
         One row per replica, part, role, length of prompt, layer, head and pair of
-        positions (all from 0), with the columns ``replica``, ``part``, ``role``,
-        ``length``, ``layer``, ``head``, ``position`` (the position that attends),
-        ``attended`` (the position to which it attends) and ``weight`` (mean attention,
-        from 0 to 1). Later positions, which a position cannot attend to, have no rows.
+        positions (all counted from 0), with the columns ``replica``, ``part``,
+        ``role``, ``length``, ``layer``, ``head``, ``position`` (the position that
+        attends), ``attended`` (the position to which it attends) and ``weight`` (mean
+        attention, from 0 to 1). Later positions, which a position cannot attend to,
+        have no rows.
 
     Raises:
         ConfigError: The architecture has no attention that the library can read, a part

@@ -22,9 +22,9 @@ def margins(
 ) -> pl.DataFrame:
     """Compute the margin of every statement: ``f_y − max_{y' ≠ y} f_{y'}`` (Identity Bridge §4.3).
 
-    ``f`` are the logits for the first answer token, and ``y`` is the right answer. If
-    several answers to a prompt are right, the margin is the largest logit of a right
-    answer minus the largest logit of a wrong one.
+    ``f`` are the logits for the first answer token, and ``y`` is the correct answer. If
+    several answers to a prompt are correct, the margin is the largest logit of a
+    correct answer minus the largest logit of a wrong one.
 
     Args:
         model: Model with ``R`` replicas.

@@ -37,7 +37,7 @@ _SORTED = 100_000
 
 
 def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float]:
-    """Return the number of entries of each array that a probe may use, by the array's name.
+    """Return the number of entries of each array that a probe may use, keyed by the array's name.
 
     Args:
         model: The probed model.
@@ -126,8 +126,8 @@ def holds(
     Args:
         most: Default of the probe's option ``most``, the largest number of statements
             that it reads.
-        factors: Number of bytes for each entry of an array of :func:`sizes`, by the
-            array's name.
+        factors: Number of bytes for each entry of an array of :func:`sizes`, keyed by
+            the array's name.
 
     Returns:
         The decorator. The decorated probe has an attribute ``holds`` with the factors

@@ -26,9 +26,9 @@ from inweights.worlds.world import Ids, World
 
 @holds(logits=8, states=14)
 def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
-    """Compute accuracy and loss of the first answer token, by role.
+    """Compute accuracy and loss of the first answer token, grouped by role.
 
-    An answer to a prompt is right if any fact or query of the world states it.
+    An answer to a prompt counts as correct if any fact or query of the world states it.
 
     Args:
         model: Model with ``R`` replicas.
@@ -206,7 +206,7 @@ def slices(world: World) -> list[tuple[Part, str, str, Int[Ids, " m"]]]:
 def answers_among(
     model: Model, worlds: Sequence[World], part: Part, role: str
 ) -> Bool[torch.Tensor, "R K"]:
-    """Return which candidates are a right answer to at least one statement of a role, ``[R, K]``.
+    """Return which candidates correctly answer at least one statement of a role, ``[R, K]``.
 
     Args:
         model: Model whose candidates are compared.
@@ -217,7 +217,7 @@ def answers_among(
 
     Returns:
         A Boolean tensor ``[R, K]``: whether each of the ``K`` candidates, in the order
-        of the logits, is a right answer to at least one statement of the role in the
+        of the logits, is a correct answer to at least one statement of the role in the
         replica's world.
 
     Raises:

@@ -61,12 +61,12 @@ def resemblance(
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: One world of analogies or of two hops as analogies, or one per replica.
-        prompt: ``entity``: the entity alone. ``premise``: the entity with the relation
-            of the property that both share. ``query``: the entity with the relation of
-            the conclusion. By default ``entity`` for a OneLayer, and ``premise`` for
-            other models: in trials with a small GPT, this prompt gave the values
-            closest to the paper's Table 1.
+        worlds: One analogy world (or two-hop world in that form), or one per replica.
+        prompt: ``entity`` (the entity alone), ``premise`` (the entity with the relation
+            of the property that both share) or ``query`` (the entity with the relation
+            of the conclusion). Default: ``entity`` for a OneLayer, ``premise`` for
+            other models (with a small GPT, ``premise`` gave the values closest to the
+            paper's Table 1).
         layers: Names of layers, among ``model.layer_names``; by default the penultimate
             layer (``value`` of a OneLayer, the last block's output of a GPT).
         by_pair: If true, return one row per pair; otherwise one row with the mean over
@@ -157,10 +157,10 @@ def entity_pairs(world: World) -> Int[Ids, "P 2"]:
     """Return the pairs of entities that conclusions link, ``[P, 2]``.
 
     Pair ``i`` contains the entities ``a_i`` and ``b_i`` of the ``i``-th analogy. In a
-    world of two hops, ``b_i`` is the bridge to which ``a_i`` leads.
+    two-hop world, ``b_i`` is the bridge to which ``a_i`` leads.
 
     Args:
-        world: World of analogies, or of two hops as analogies.
+        world: An analogy world, or a two-hop world expressed as an analogy.
 
     Returns:
         Token ids of all ``P`` pairs, also of those without a conclusion, ``[P, 2]``.
@@ -235,9 +235,9 @@ def predicted_similarity(
     """Predict the resemblance (a cosine) of the entities of a world without training a model.
 
     Args:
-        world: Config of an analogy world, or of a two-hop world in the form of an analogy.
-        roles: Dictionary from each role of facts that are trained on in stage 1, such
-            as ``similarity``, to the number of times that its facts are counted.
+        world: Config of an analogy world or a two-hop world expressed as an analogy.
+        roles: Dictionary from each role whose facts the model is trained on in stage 1,
+            such as ``similarity``, to the number of times that these facts are counted.
         seed: Root seed of the world.
         model: Config with the scale ``κ0`` of the logits and the width ``m``; by
             default the paper's values.

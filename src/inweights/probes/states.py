@@ -34,7 +34,7 @@ def last_states(
     prompts: Sequence[Int[Ids, "m T"]],
     layers: Sequence[str] | None = None,
 ) -> dict[str, Float[Tensor, "R m D"]]:
-    """Return the hidden state of every prompt at its last position, by layer name.
+    """Return the hidden states of every prompt at its last position, keyed by layer name.
 
     Args:
         model: Model with ``R`` replicas.
@@ -43,8 +43,8 @@ def last_states(
         layers: Names of layers, among ``model.layer_names``; by default all.
 
     Returns:
-        A tensor ``[R, m, D]`` (``m`` prompts, width ``D``) for each requested layer, by
-        its name, on the model's device.
+        A tensor ``[R, m, D]`` (``m`` prompts, width ``D``) for each requested layer,
+        keyed by the layer's name, on the model's device.
 
     Raises:
         ConfigError: A layer is unknown, or the prompts are longer than the model's
@@ -93,13 +93,13 @@ def by_replica(replicas: int, **columns: object) -> list[dict[str, object]]:
 def share(
     right: Bool[Tensor, "R m ..."], among: Bool[Tensor, "R m"] | None = None
 ) -> Float[Tensor, "R ..."]:
-    """Return, for each replica, the share of statements that are right, in double precision.
+    """Return, for each replica, the share of correctly answered statements, in double precision.
 
     In single precision, a share of 18 of 20 would be .8999999762 instead of .9.
 
     Args:
-        right: Whether each of ``m`` statements is right, ``[R, m]``, optionally with
-            further axes such as the position.
+        right: Whether each of ``m`` statements is answered correctly, ``[R, m]``,
+            optionally with further axes such as the position.
         among: Which statements are counted, ``[R, m]`` (``R`` replicas); by default
             all. If no statement is counted, the share is NaN.
 

@@ -55,10 +55,10 @@ def geometric_margin(
     means that all neighbours have larger logits than all other nodes).
 
     The null distribution is associative storage: random embeddings of the same shape,
-    with the least-squares ``W`` for logits of 1 on edges and 0 elsewhere.
-    :func:`edge_margin` is the margin as the paper's code computes it. For a graph with
-    more than 2,000 nodes, only the margins of 500 nodes, drawn with ``seed``, are
-    computed.
+    with the ``W`` whose logits are closest, by least squares, to 1 on edges and 0
+    elsewhere. :func:`edge_margin` is the margin as the paper's code computes it. For a
+    graph with more than 2,000 nodes, only the margins of 500 nodes, drawn with
+    ``seed``, are computed.
 
     Args:
         model: A :class:`~inweights.models.TinyNN` with ``R`` replicas.
@@ -275,7 +275,7 @@ class _Rows:
     def margins(
         self, logits: Float[Floats, "K S N"], *, itself: bool
     ) -> tuple[Floats, Floats]:
-        """Return margins of the neighbour with the largest and the smallest logit, ``[K, n]`` each.
+        """Return the margins of the neighbours with the largest and the smallest logit, ``[K, n]``.
 
         Nodes without neighbours, or whose neighbours are all other nodes, are left out,
         so that ``n`` may be smaller than ``S``.

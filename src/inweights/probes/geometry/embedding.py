@@ -32,7 +32,7 @@ _LARGEST = 1e15
 
 
 class NamedNodes(Node2Vec):
-    """Node vectors as a model for probes of graphs; its logits are inner products of vectors.
+    """Model made of node vectors, for graph probes; its logits are their inner products.
 
     Attributes:
         names: Name of each node, in the order of their ids. Probes raise a

@@ -75,8 +75,8 @@ def hop_correlation(
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        least: Smallest number of hops between the nodes of a pair; 2 leaves out pairs
-            that an edge connects.
+        least: Smallest number of hops between the nodes of a pair; 2 excludes pairs
+            that are connected by an edge.
         pairs: Pairs that are used: ``all`` pairs, or only pairs an ``even`` or an
             ``odd`` number of hops apart.
         centred: Whether the mean vector of all nodes is subtracted from each node's

@@ -21,7 +21,7 @@ from inweights.worlds.families.graphs.graph import Graph
 
 
 def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame:
-    """Compare the energy of embeddings in each eigenspace with the eigenvalue.
+    """Compare the energy of embeddings in each eigenspace with its eigenvalue.
 
     This is the test of Geometric Memory, B.5 (3), footnote 9. ``P`` is the transition
     matrix of the random walk. Every eigenvalue ``λ`` of ``P + Pᵀ − 2I`` corresponds to

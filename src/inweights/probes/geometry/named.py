@@ -64,15 +64,15 @@ def named_geometry(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Measure how well an embedding fits a graph, compared with its rows in random order.
+    """Measure how well an embedding fits a graph, compared with copies whose rows are shuffled.
 
-    The measures are ``spearman``, the rank correlation of cosine with hops; ``far``,
-    the same correlation over pairs at least two hops apart (both are −1 at best);
-    ``neighbours``, the share of a node's ``k`` neighbours among the ``k`` nodes with
-    the largest cosine; ``fiedler``, the share of energy in the Fiedler space (the
-    eigenspace of the graph's Laplacian with the smallest eigenvalue above 0); and
-    ``zigzag``, the share of energy in eigenspaces where neighbours have opposite signs
-    (high for an embedding that separates neighbours).
+    The measures are ``spearman``, the rank correlation between cosines and hop
+    distances; ``far``, the same correlation over pairs at least two hops apart (both
+    are −1 at best); ``neighbours``, the share of a node's ``k`` neighbours among the
+    ``k`` nodes with the largest cosine; ``fiedler``, the share of energy in the Fiedler
+    space (the eigenspace of the graph's Laplacian with the smallest eigenvalue above
+    0); and ``zigzag``, the share of energy in eigenspaces where neighbours have
+    opposite signs (high for an embedding that separates neighbours).
 
     Args:
         model: Model with ``R`` replicas, such as :meth:`inweights.probes.Embedding.on`

@@ -142,7 +142,7 @@ class Pairs:
     def counted(self, groups: Integer[NDArray[Any], " P"]) -> float:
         """Return the rank correlation between cosines and distances, given groups of equal cosines.
 
-        No values are sorted. The result is NaN if all groups or all distances are
+        No sorting is needed. The result is NaN if all groups or all distances are
         equal.
 
         Args:
@@ -177,7 +177,7 @@ class Pairs:
     def error(self, angles: Float[Floats, " P"]) -> float:
         """Return the standard error of the rank correlation over sampled pairs.
 
-        It is estimated from ten groups of pairs, formed by the first node of each pair.
+        It is estimated from ten groups of pairs, which differ in their first nodes.
 
         Args:
             angles: Cosines of the ``P`` pairs, ``[P]``.
@@ -237,7 +237,7 @@ def _sampled(count: int, ends: bytes, least: int, seed: int) -> Pairs:
 def spearman(
     angles: Float[Floats, "K N N"], hops: Float[Floats, "N N"]
 ) -> Float[Floats, " K"]:
-    """Compute the rank correlation of cosines with hops over connected pairs, ``[K]``.
+    """Compute the rank correlation of cosines with hop distances over connected pairs, ``[K]``.
 
     Args:
         angles: Cosines of all pairs of nodes, for ``K`` embeddings, ``[K, N, N]``.

@@ -83,7 +83,7 @@ def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
 
 
 def once_each(graphs: Sequence[T]) -> dict[int, T]:
-    """Return the distinct graphs, by the Python ``id`` of their objects.
+    """Return the distinct graphs, keyed by the Python ``id`` of each object.
 
     With these keys, a result can be computed once per graph and looked up for every
     replica.
@@ -118,7 +118,8 @@ def node_vectors(
 
     Args:
         model: Model with ``R`` replicas.
-        nodes: Number of nodes ``N``; they are the first tokens of a graph's vocabulary.
+        nodes: Number of nodes ``N``. The nodes are the first tokens of a graph's
+            vocabulary.
         layer: ``tokens`` for the token embeddings, or one of ``model.layer_names``,
             whose state is read at the last position of a prompt that ends with the
             node.
@@ -238,7 +239,7 @@ def null_limits(chance: Float[Floats, " K"]) -> dict[str, float]:
         chance: Values of ``K`` random draws, at least one.
 
     Returns:
-        The three numbers by their column names, ``null_mean``, ``null_low`` and
+        A dictionary of the three numbers, with the keys ``null_mean``, ``null_low`` and
         ``null_high``.
     """
     low, high = np.quantile(chance, [0.025, 0.975])

@@ -69,8 +69,8 @@ def chosen_change(given: Mapping[str, Any]) -> tuple[str, Any]:
     """Return the name of the requested change, and its vector or factor.
 
     Args:
-        given: Vector or factor by the name of the change, a key of :data:`CHANGES`;
-            ``None`` for changes that are not requested.
+        given: Vector or factor of each change, keyed by the name of the change (a key
+            of :data:`CHANGES`); ``None`` for changes that are not requested.
 
     Returns:
         A key of :data:`CHANGES` (``add``, ``replace``, ``project_out`` or ``scale``),
@@ -98,7 +98,7 @@ def random_change(
     seed: int,
     draw: int,
 ) -> Float[Tensor, "R B T D"]:
-    """Return a state moved in a random direction, by the same distance as in a given change.
+    """Return a state moved in a random direction, by the same distance as a given change moves it.
 
     Args:
         state: The state, ``[R, B, T, D]`` (``R`` replicas, ``B`` prompts, ``T``
@@ -139,7 +139,7 @@ def places(
         tokens: Token ids of prompts of one length.
 
     Returns:
-        A Boolean mask in the shape of ``tokens``. With several names, every position
+        A Boolean mask with the shape of ``tokens``. With several names, every position
         whose token has one of them is ``True``. The rows of prompts without the
         position are all ``False``.
 

@@ -47,9 +47,10 @@ def edits(
 ) -> pl.DataFrame:
     """Edit facts in copies of a model, and measure which dependent and other answers change.
 
-    In each copy, a fact (or, with ``at_once``, several facts) gets the answer of the
-    next fact of its role whose answer is wrong for it. The model itself does not
-    change. Which statements depend on an edited fact is determined by the world:
+    In each copy, the answer of a fact (or, with ``at_once``, of several facts) is
+    replaced by the answer of the next fact of the same role that would be wrong for it.
+    The model itself does not change. The world determines which statements depend on an
+    edited fact:
 
     - two hops: the two-hop facts and queries through the edited hop;
     - an analogy: for an edited attribution, the same attribution of other entities of
@@ -152,17 +153,18 @@ def after_edits(
         worlds: One world, or one for each replica. The worlds determine which facts are
             edited.
         edit: The phase's :class:`~inweights.training.Edit`, or a mapping with its
-            fields, as in a file of settings.
+            fields, as in a settings file.
 
     Returns:
         One row per replica, with the columns ``replica``; ``holds``, the share of
-        edited facts with the new answer; ``reached`` and ``unmoved``, the shares of
-        dependent statements (those that follow from an edited fact) with the new answer
-        and with the world's answer; ``facts`` and ``others``, the shares of other facts
-        of the role and of other statements with the world's answer (all from 0 to 1;
-        NaN if there are no such statements); ``restored``, the share of edited facts to
-        which the model gives the old answer again; and ``edited``, the list of the
-        edited facts with their new answers.
+        edited facts to which the model gives the new answer; ``reached`` and
+        ``unmoved``, the shares of dependent statements (statements that follow from an
+        edited fact) to which it gives the new answer and the world's answer; ``facts``
+        and ``others``, the shares of other facts of the role and of other statements to
+        which it gives the world's answer (all from 0 to 1; NaN if there are no such
+        statements); ``restored``, the share of edited facts to which the model gives
+        the old answer again; and ``edited``, the list of the edited facts with their
+        new answers.
 
     Raises:
         ConfigError: The model does not have the weights that the method changes, a

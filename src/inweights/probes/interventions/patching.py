@@ -38,7 +38,7 @@ def patch(
     position: int | None = None,
     at: Literal["last", "all"] = "all",
 ) -> Float[Tensor, "_ B *_ K"]:
-    """Return the logits for ``tokens`` if a layer's state is replaced by another state.
+    """Return the logits for ``tokens`` when a layer's state is replaced by another state.
 
     The other state may come from another prompt, another replica or another model.
 
@@ -46,9 +46,9 @@ def patch(
         model: Model with ``R`` replicas.
         tokens: Token ids ``[B, T]`` (``B`` prompts, ``T`` positions), or ``[R, B, T]``
             if replicas read different prompts.
-        state: The new state: ``[R, B, D]`` (width ``D``) for one position, ``[R, B, T,
-            D]`` for all; an axis ``R`` or ``B`` of length 1 means that all replicas or
-            prompts get the same state.
+        state: The new state: ``[R, B, D]`` (width ``D``) for one position, or ``[R, B,
+            T, D]`` for all positions; an axis ``R`` or ``B`` of length 1 means that all
+            replicas or prompts get the same state.
         layer: One of the model's ``layer_names`` or ``part_names``, or a head of a GPT
             such as ``block.0.head.1``, whose state has the width of one head.
         position: Index of the position that is replaced, counted from the end if

@@ -45,7 +45,7 @@ def realignment(
     layers: Sequence[str] | None = None,
     ridge: float = 0.01,
 ) -> pl.DataFrame:
-    """Measure the accuracy on two-hop queries if the state after the first relation is replaced.
+    """Measure accuracy on two-hop queries when the state after the first relation is replaced.
 
     Args:
         model: Model with ``R`` replicas.
@@ -57,7 +57,7 @@ def realignment(
             not change the state; ``decoded`` uses the token with the largest logit of
             the layer (logit lens); ``ridge`` applies a linear map from states after
             first hops to replacing states of bridges, fitted without the bridges to
-            which it is applied; ``true`` uses the right bridge, which gives an upper
+            which it is applied; ``true`` uses the correct bridge, which gives an upper
             bound.
         layers: Names of the layers in which the state is replaced, among
             ``model.decodable``; by default all layers except the first and the
@@ -72,7 +72,7 @@ def realignment(
         ``accuracy`` (share of queries whose answer has the largest logit),
         ``decodable`` (share of queries whose bridge has the largest logit when the
         layer's state is decoded), ``cosine`` (mean cosine of the unchanged state with
-        the replacing state of the right bridge), ``other`` (mean cosine with the
+        the replacing state of the correct bridge), ``other`` (mean cosine with the
         replacing states of other bridges; NaN if there are none) and ``statements``
         (number of queries).
 
@@ -194,7 +194,7 @@ class _Queries:
             layer: Name of the layer of the states.
             method: Any method except ``none``.
             state: The state that is replaced.
-            target: State of the right bridges, as :meth:`target` returns it.
+            target: State of the correct bridges, as :meth:`target` returns it.
             decoded: Tokens that are decoded from ``state``.
         """
         if method == "decoded":

@@ -52,8 +52,8 @@ class ResidualSum:
                 candidates).
 
         Returns:
-            Contributions ``[R, B]`` in double precision by the name of the component
-            (``embedding``, then heads, MLP and memory of each block, such as
+            Contributions ``[R, B]`` in double precision, keyed by the name of the
+            component (``embedding``, then heads, MLP and memory of each block, such as
             ``block.0.head.1``, and ``bias``), in the order in which the model adds
             them. The contributions sum to the logit minus this mean.
         """

@@ -132,8 +132,8 @@ def recorded(
         names: Names of layers and parts, as expected by :meth:`.Model.hooks`.
 
     Returns:
-        States ``[R, B, T, D]`` (``B`` prompts, ``T`` positions, width ``D``), by the
-        name of the layer or part.
+        States ``[R, B, T, D]`` (``B`` prompts, ``T`` positions, width ``D``), keyed by
+        the name of the layer or part.
 
     Raises:
         ConfigError: The model has no such layer or part, or the prompts are longer than

@@ -267,7 +267,7 @@ class _View:
         self.toward = model.columns(ids).expand(model.replicas) if toward else None
 
     def answers(self) -> tuple[Bool[Tensor, "R m"], Float[Tensor, "R m K"]]:
-        """Return whether each answer is right, and the log-probabilities of all candidates."""
+        """Return whether each answer is correct, and the log-probabilities of all candidates."""
         args = self.model, self.worlds, self.part, self.indices
         right = answer_scores(*args, self.allowed).right
         return right, answer_logits(*args).double().log_softmax(-1)

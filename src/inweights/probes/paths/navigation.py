@@ -141,7 +141,7 @@ def stepwise(
             prompts of one length and answers of one length.
         roles: Roles of the facts and queries to evaluate; by default all. Roles that
             the world lacks are ignored; if none is left, the table is empty.
-        most: Largest number of statements of a role to read, evenly spaced; 0 for all.
+        most: Maximum number of statements to read per role, evenly spaced; 0 for all.
         apart: If true, prompts with the largest number of answers (hubs), such as the
             root of a star, get separate rows, for which the column ``hub`` is true.
 
@@ -153,8 +153,8 @@ def stepwise(
         statements whose token has the largest logit of all candidates), ``recall``
         (share of statements whose token is among the ``k`` largest logits, where ``k``
         is the number of answers to the prompt in these roles; 1 if all edges are
-        stored) and ``exact`` (share of answers that are right at every place, which
-        greedy decoding would find).
+        stored) and ``exact`` (share of answers correct at every place, which greedy
+        decoding would find).
 
     Raises:
         DataError: The statements of a role differ in length, a token of an answer is

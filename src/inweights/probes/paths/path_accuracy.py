@@ -59,8 +59,8 @@ def path_accuracy(
         One row per replica, part and place, with the columns ``replica``, ``part``,
         ``place`` (index of the token in the answer, from 0), ``hardest`` (whether it is
         the hardest place), ``accuracy`` (share of statements whose token has the
-        largest logit of all candidates), ``exact`` (share of answers that are right at
-        every place, which greedy decoding would find), ``statements`` (number of
+        largest logit of all candidates), ``exact`` (share of answers that are correct
+        at every place, which greedy decoding would find), ``statements`` (number of
         statements) and ``chance`` (accuracy of guessing: one divided by the number of
         distinct tokens at that place, in facts and queries).
 
@@ -137,7 +137,8 @@ def arm_cosines(
             the part are used.
         part: ``queries`` (paths on which the model was not trained) or ``facts``.
         layer: Source of the vectors: ``tokens`` for the token embeddings, or one of
-            ``model.layer_names``, whose state is read after a prompt of the node alone.
+            ``model.layer_names``, whose state is read after a prompt that consists of
+            the node alone.
 
     Returns:
         One row per replica, leaf and first node, with the columns ``replica``, ``leaf``

@@ -34,7 +34,7 @@ Method = Literal["pca", "tsne"]
 def project(
     points: Float[NDArray[np.floating], "n D"], *, method: Method = "pca", seed: int = 0
 ) -> tuple[Float[Floats, "n 2"], float]:
-    """Project points into the plane, and measure how well their neighbourhoods are preserved.
+    """Project points onto a plane, and measure how well their neighbourhoods are preserved.
 
     Points are first scaled to length 1, so that only directions matter.
 
@@ -114,7 +114,7 @@ def bridge_projection(
     place: str = "first_hop",
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Project the states of first hops and bridges of all layers together into the plane.
+    """Project the states of first hops and bridges in all layers jointly onto a plane.
 
     Args:
         model: Model with ``R`` replicas.

@@ -50,7 +50,7 @@ class Settings(iw.Config):
     share: float = 1.0
 
     def worlds(self) -> dict[str, experiments.WorldConfig]:
-        """Return the config of one world per family, by the name of the family.
+        """Return the config of one world per family, keyed by the name of the family.
 
         Returns:
             The first :attr:`families` of 16 worlds, or all of them if :attr:`families`

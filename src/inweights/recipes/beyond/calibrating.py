@@ -44,8 +44,8 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
         (predicted accuracy) and ``verdict`` (:func:`inweights.theory.predict`), the
         features of
         :func:`~inweights.theory.prediction.calibration.features.query_features` that do
-        not concern several answers, and the properties of the world, with ``world_``
-        before their names.
+        not concern several answers, and the properties of the world, whose names have
+        the prefix ``world_``.
 
     Raises:
         DataError: An answer has several tokens, or facts contradict each other.
@@ -71,7 +71,7 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return scores of every predictor on each world, from fits that left out the world's family.
+    """Return scores of every predictor on each world, from fits that exclude the world's family.
 
     The predictors are ``calibrated`` (the fitted probabilities), ``base rate`` (mean
     share of correct answers in all other families), ``identity exists`` (1 if the

@@ -89,8 +89,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             accuracy, ceiling, loss, floor``). Both have the columns ``graph,
             architecture, condition, seed, step``. The labels are ``graph`` (path-star,
             grid, cycle, irregular), ``architecture`` (TinyGPT; TinySSM: a Mamba;
-            TinyNN), and ``condition`` (``the code's``: trained as in the paper's code).
-            Accuracies and recall are fractions from 0 to 1.
+            TinyNN), and ``condition`` (``the code's``: the model is trained as in the
+            paper's code). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``times``: a row per run: the lowest Spearman's ρ between cosine similarity

@@ -25,7 +25,8 @@ class Settings(iw.Config):
             (:class:`inweights.worlds.Analogy`), at least 2.
         shares: Weights of the facts ``(b, r1) → c`` (the similarity) in phase 1, where
             every other fact has the weight 1. With 0, the curriculum is AS
-            (attribution, then similarity). With 1, all facts are trained in phase 1.
+            (attribution, then similarity). With 1, phase 1 trains on all facts with
+            equal weights.
         one_layer: Training of the one-layer transformer.
         gpt: Training of the GPT. Its phases stop at the training losses given for the
             curriculum AS.
@@ -38,16 +39,16 @@ class Settings(iw.Config):
 
 
 def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the roles that are trained in each of the two phases, with their weights.
+    """Return the roles of the facts used for training in each of two phases, with their weights.
 
     Args:
         told: Weight of the similarity facts in the first phase. If it is not above 0,
-            they are not trained in this phase.
-        rehearsed: Whether the attribution is also trained in the second phase.
+            they are not used in this phase.
+        rehearsed: Whether the attribution facts are also used in the second phase.
 
     Returns:
-        Two mappings, for the first and the second phase: the weight of each trained
-        role, by the name of the role.
+        Two mappings, for the first and the second phase, from the name of each role to
+        its weight.
 
     Example:
         >>> parts(0.1, rehearsed=True)
@@ -74,7 +75,7 @@ def plan(settings: Settings) -> Plan:
 
         - Labels of the trials: ``model`` (one-layer, GPT), ``share`` (weight of the
           similarity facts in phase 1: 0, 0.03, 0.1, 0.3, 1), and ``rehearsed``
-          (Boolean: whether phase 2 also trains the attribution).
+          (Boolean: whether phase 2 also trains on the attribution).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
           (:func:`inweights.probes.resemblance`).
         - Computation: ``foretold``
@@ -134,18 +135,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             All have the columns ``model, share, seed``. The labels are ``model``
             (one-layer, GPT), ``share`` (weight of the similarity facts in phase 1: 0,
             0.03, 0.1, 0.3, 1), and ``rehearsed`` (Boolean: whether phase 2 also trains
-            the attribution). Accuracies and recall are fractions from 0 to 1.
+            on the attribution). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``table``: a row per run: ``cosine`` (the mean cosine similarity between the
           states of the two entities of a pair, defined at
           :func:`inweights.probes.resemblance`), ``other`` (the same mean for entities
-          of different pairs), ``success`` (accuracy on the conclusions, which are not
-          trained), ``attribution`` (accuracy on the attribution facts), and for the
+          of different pairs), ``success`` (accuracy on the conclusions, which are held
+          out), ``attribution`` (accuracy on the attribution facts), and for the
           one-layer transformer the prediction ``from_facts`` and its absolute ``error``
           (null for the GPT); ``phase_2`` is a string that names the facts that phase 2
-          trains. Columns: all columns of ``foretold``, plus ``rehearsed, cosine, other,
-          success, attribution, error, phase_2``.
+          trains on. Columns: all columns of ``foretold``, plus ``rehearsed, cosine,
+          other, success, attribution, error, phase_2``.
         - ``predicted``: the rows of ``table`` that have a prediction. Columns: as in
           ``table``.
         - ``shown``: a row per run and ``column`` (``success``, ``attribution``, or

@@ -36,7 +36,7 @@ class Settings(InventedSettings):
     Values for other scales are in ``does_the_bridge_help.toml``. The fields ``model``,
     ``device``, ``world``, ``tokens`` and ``tuning`` are described in
     :class:`InventedSettings`: the language model, its device, the invented facts, the
-    number of tokens of one pass, and the settings of the fine-tuning.
+    number of tokens per forward pass, and the settings of the fine-tuning.
 
     Attributes:
         conditions: Names of the conditions, keys of ``MIXES``; by default all.
@@ -66,10 +66,10 @@ def plan(settings: Settings) -> Plan:
         are ``second`` (``invented``: the towns are invented, and the model is trained
         on their countries; ``known``: the towns are real cities, and the model is not
         trained on their countries) and, only in ``after``, ``condition``, which states
-        what is trained in addition to the facts: ``control`` (nothing), ``identity``,
-        ``reverse`` (each fact in reverse), ``both`` (identities and reversed facts) or
-        ``paraphrase`` (a second wording). If ``second`` is ``known``, there are only
-        the conditions ``control`` and ``identity``.
+        what the model is trained on in addition to the facts: ``control`` (nothing),
+        ``identity``, ``reverse`` (each fact in reverse), ``both`` (identities and
+        reversed facts) or ``paraphrase`` (a second wording). If ``second`` is
+        ``known``, there are only the conditions ``control`` and ``identity``.
 
     Raises:
         ConfigError: ``world`` has more towns (16) than there are known cities.
@@ -93,7 +93,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracies, increases in the answers' probabilities, and similarity by layer.
+    """Return accuracies, increases in the answers' probabilities, and similarities in each layer.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

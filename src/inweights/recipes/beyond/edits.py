@@ -91,9 +91,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``rank-one, second_hop`` (:func:`inweights.probes.edits`), ``training,
             first_hop`` and ``training, second_hop`` (each ``holds, reached, unmoved,
             facts, others, overlap, apart``). All have the columns ``arm, seed``. The
-            label is ``arm``, what is trained in addition to the hops (``hops alone``:
-            nothing; ``identities``; ``two-hop facts``: 95% of them; ``both``).
-            Accuracies and recall are fractions from 0 to 1.
+            label is ``arm``, the facts that the model is trained on in addition to the
+            hops (``hops alone``: none; ``identities``; ``two-hop facts``: 95% of them;
+            ``both``). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``edits``: a row per run, ``method`` (``rank-one`` or ``training``) and

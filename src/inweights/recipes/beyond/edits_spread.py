@@ -36,8 +36,8 @@ class Settings(iw.Config):
     raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        n: Number of chains, of pairs of entities, or of pairs trained in the forward
-            direction, depending on the world; at least 5.
+        n: Number of chains, of pairs of entities, or of pairs that the model is trained
+            on in the forward direction, depending on the world; at least 5.
         model: Config of the GPT that learns hops, classes and reversals.
         node: Config of the GPT that learns the cycle, with a tied head.
         most: Number of facts to edit, one at a time or all together depending on the
@@ -51,7 +51,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training in every world, and edits of single facts, of several facts and of one block.
+    """Plan training in every world, and edits of one fact, of several facts and of one block.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``model`` and ``node``;
@@ -61,9 +61,10 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Label of the trials: ``world`` (``hops``: two hops with identities; ``hops, no
-          identities``; ``hops, memory``: without identities, by a GPT with 128 memory
-          slots; ``classes``: an analogy; ``reversals``; ``cycle, tied`` and ``cycle,
-          untied``: a cycle of 16 nodes, by a GPT with this head).
+          identities``; ``hops, memory``: without identities, learned by a GPT with 128
+          memory slots; ``classes``: an analogy; ``reversals``; ``cycle, tied`` and
+          ``cycle, untied``: a cycle of 16 nodes, learned by a GPT with a tied or an
+          untied head).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), and one measure
           per kind of edit and role of the edited fact, such as ``rank-one; first_hop``
           (:func:`inweights.probes.edits`).
@@ -131,7 +132,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return all edits in one table, with the expected effects, and the predictions from keys.
+    """Return all edits in one table, with their expected effects, and how well keys predict them.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -142,9 +143,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             tables of this kind, with the same columns, named by method and role. All
             have the columns ``world, seed``. The label is ``world`` (``hops``: two hops
             with identities; ``hops, no identities``; ``hops, memory``: without
-            identities, by a GPT with 128 memory slots; ``classes``: an analogy;
+            identities, learned by a GPT with 128 memory slots; ``classes``: an analogy;
             ``reversals``; ``cycle, tied`` and ``cycle, untied``: a cycle of 16 nodes,
-            by a GPT with this head). Accuracies and recall are fractions from 0 to 1.
+            learned by a GPT with a tied or an untied head). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         - ``edits``: a row per run, ``method`` and ``role``, with the columns of
@@ -153,7 +155,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the edit should also change answers other than the edited one). Columns: all
           columns of ``rank-one; first_hop``, plus ``method, role, edited, moved,
           follows``.
-        - ``silent``: the rows of ``edits`` about edits by the methods ``rank-one`` and
+        - ``silent``: the rows of ``edits`` for edits with the methods ``rank-one`` and
           ``embedding`` that should change no other answer (``follows`` is false),
           except those on the tied cycle. Columns: as in ``edits``.
         - ``sound``: a row per seed and ``what`` (edited fact and method), with

@@ -21,7 +21,7 @@ RUN = ["seed", "model", "world", "identity", "kind"]
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the errors of four predictors by world, and how well each one ranks the queries.
+    """Return the errors of four predictors in each world, and how well each one ranks the queries.
 
     The predictors (``forecaster``) are ``program (2)`` (Identity Bridge §4.3: least
     nuclear norm with margins of at least 1), ``soft program`` (the same problem with

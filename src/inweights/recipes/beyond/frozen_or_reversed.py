@@ -29,7 +29,7 @@ class Settings(iw.Config):
         sigmas: Initial scales ``σ0`` (standard deviations of all matrices), above 0.
         rate: Learning rate, above 0.
         loss: Training loss at which a phase stops early.
-        steps: Largest number of updates of a phase.
+        steps: Maximum number of updates in a phase.
     """
 
     n: int = 50
@@ -42,7 +42,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training under AS and SA, with the value matrix trained or frozen in phase 2.
+    """Plan training in the orders AS and SA, with the value matrix trained or frozen in phase 2.
 
     All parameters are trained in phase 1.
 
@@ -117,10 +117,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           states of the two entities of a pair, defined at
           :func:`inweights.probes.resemblance`), ``other`` (the same mean for entities
           of different pairs) and ``success`` (accuracy on the conclusions, which are
-          not trained); ``panel`` and ``line`` are labels for the figure. Columns:
+          held out); ``panel`` and ``line`` are labels for the figure. Columns:
           ``course, mlp, sigma, value, seed, cosine, other, success, panel, line``.
         - ``taught``: a row per run, with the accuracy on the facts that the second
-          phase trains (for AS the similarity, for SA the attribution). Columns: all
+          phase trains on (the similarity for AS, the attribution for SA). Columns: all
           columns of ``accuracy``.
 
     Raises:

@@ -55,7 +55,7 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of graphs, keys of ``GRAPHS``; by default all.
         width: Width of every model.
-        steps: Number of updates of each run (three times as many at the low rate).
+        steps: Number of updates of each run (three times as many with the low rate).
         rate: Peak learning rate, above 0, which decays to 0 as a cosine.
         draws: Number of random embeddings for each null distribution.
 
@@ -183,7 +183,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           among nearest nodes (``value``), and this share minus chance (``beyond``).
           Columns: all columns of ``named``, plus ``beyond, bipartite, named, star``.
         - ``heads``: a row per model, head and seed: mean ρ over all graphs but the star
-          (usual training), the same with a tied head (``tied``), and their ratio,
+          (usual training), the same mean with a tied head (``tied``), and their ratio,
           ``share``. Columns: ``model, head, seed, spearman, tied, share``.
         - ``theory``: a row per seed: correlation of the GPT's predicted and measured ρ,
           over graphs, heads and pairs. Columns: ``seed, correlation``.

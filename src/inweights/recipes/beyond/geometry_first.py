@@ -53,8 +53,8 @@ class Size(iw.Config):
         Args:
             how: ``geometry first`` (the training itself), ``permuted`` (the control
                 whose embeddings learn the same graph over other nodes) or ``random``
-                (the control with frozen random embeddings). Any other name has the
-                effect of ``random``.
+                (the control with frozen random embeddings). Any other name has the same
+                effect as ``random``.
 
         Returns:
             The settings. For the controls, the number of updates on paths is
@@ -130,10 +130,10 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
-          5); (1000, 5); (5000, 5)) and ``embeddings`` (``geometry first``: edges, then
-          edges and paths with frozen embeddings; the controls ``permuted``: the same
-          with the edges of the same graph over other nodes, and ``random``: frozen
-          random embeddings).
+          5); (1000, 5); (5000, 5)) and ``embeddings`` (``geometry first``: training on
+          edges, then on edges and paths with frozen embeddings; the controls
+          ``permuted``: the same with the edges of the same graph over other nodes, and
+          ``random``: frozen random embeddings).
         - Measures: ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
           "reverse_edge", "path")``) and ``navigation``
           (:func:`inweights.probes.navigation`).
@@ -160,21 +160,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.navigation`: ``depth, hops, nearest, ridge,
             explained, chance``). Both have the columns ``graph, embeddings, seed``. The
             labels are ``graph`` (the string ``(arms, nodes per path)``: (200, 5);
-            (1000, 5); (5000, 5)) and ``embeddings`` (``geometry first``: edges, then
-            edges and paths with frozen embeddings; the controls ``permuted``: the same
-            with the edges of the same graph over other nodes, and ``random``: frozen
-            random embeddings). Accuracies and recall are fractions from 0 to 1.
+            (1000, 5); (5000, 5)) and ``embeddings`` (``geometry first``: training on
+            edges, then on edges and paths with frozen embeddings; the controls
+            ``permuted``: the same with the edges of the same graph over other nodes,
+            and ``random``: frozen random embeddings). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         - ``table``: a row per run, as
           :func:`~inweights.recipes.shared.derived_paths.path_ends` returns it:
           ``hardest`` (accuracy on the hardest token of held-out paths, which is the
-          first after the root), ``exact`` (share of held-out paths that are entirely
-          correct), ``trained`` (accuracy on the hardest token of trained paths),
-          ``edges`` (recall of the edges), and the shares of leaves for which the first
-          node of their own path is the nearest (``nearest``) or is found by a ridge
-          regression (``ridge``). Columns: ``graph, embeddings, seed, exact, hardest,
-          trained, edges, nearest, ridge, chance``.
+          first one after the root), ``exact`` (share of held-out paths that are
+          entirely correct), ``trained`` (accuracy on the hardest token of trained
+          paths), ``edges`` (recall of the edges), and the shares of leaves for which
+          the first node of their own path is the nearest (``nearest``) or is found by a
+          ridge regression (``ridge``). Columns: ``graph, embeddings, seed, exact,
+          hardest, trained, edges, nearest, ridge, chance``.
         - ``shown``: a row per run and ``of`` (the column ``hardest``, ``trained``,
           ``edges`` or ``ridge`` of ``table``), with its ``value``. Columns: ``graph,
           embeddings, seed, of, value``.

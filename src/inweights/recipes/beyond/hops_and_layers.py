@@ -26,8 +26,8 @@ class Settings(iw.Config):
     Attributes:
         n: Number of entities of each level, at least 2.
         relations: Number of relations from each level to the next, at least 1.
-        taught: Shares of the chains of each length that are trained: one or more
-            values, each above 0 and below 1.
+        taught: Shares of the chains of each length that are used for training: one or
+            more values, each above 0 and below 1.
         depths: Additional numbers of layers; models with these numbers are trained only
             on the largest number of chains.
         layers: Number of layers of all other models.
@@ -52,7 +52,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs that vary the chains, the number of layers, and what else is trained.
+    """Plan training runs that vary the chains, the number of layers, and the additional facts.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``relations`` and ``taught``;
@@ -62,10 +62,10 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Labels of the trials: ``hops`` (length of the chains: 2, 3, 4), ``chains``
-          (number of trained chains), ``layers`` (number of layers: 1, 2, 3, 4), and
-          ``beside`` (what is trained in addition to the facts and these chains:
-          ``alone``, nothing; ``shorter mixed in``, two-hop chains; ``shorter first``,
-          two-hop chains in an earlier phase; ``identities``).
+          (number of chains used for training), ``layers`` (number of layers: 1, 2, 3,
+          4), and ``beside`` (what the model is trained on in addition to the facts and
+          these chains: ``alone``, nothing; ``shorter mixed in``, two-hop chains;
+          ``shorter first``, two-hop chains in an earlier phase; ``identities``).
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
@@ -138,7 +138,7 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on untrained chains, and the smallest numbers of chains and layers needed.
+    """Return accuracy on held-out chains, and the smallest numbers of chains and layers needed.
 
     Chains are considered learnt if the accuracy on them is at least :data:`LEARNT`
     (0.5). If no number of chains suffices, twice the largest number that was tried is
@@ -150,11 +150,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             columns ``hops, chains, layers, beside, seed, part, role, distribution,
             statements, accuracy, accuracy_among, chance, loss, right_answers``. The
             labels are ``hops`` (length of the chains: 2, 3, 4), ``chains`` (number of
-            trained chains), ``layers`` (number of layers: 1, 2, 3, 4), and ``beside``
-            (what is trained in addition to the facts and these chains: ``alone``,
-            nothing; ``shorter mixed in``, two-hop chains; ``shorter first``, two-hop
-            chains in an earlier phase; ``identities``). Accuracies and recall are
-            fractions from 0 to 1.
+            chains used for training), ``layers`` (number of layers: 1, 2, 3, 4), and
+            ``beside`` (what the model is trained on in addition to the facts and these
+            chains: ``alone``, nothing; ``shorter mixed in``, two-hop chains; ``shorter
+            first``, two-hop chains in an earlier phase; ``identities``). Accuracies and
+            recall are fractions from 0 to 1.
 
     Returns:
         - ``by_chains``: a row per run with the largest number of layers, and nothing

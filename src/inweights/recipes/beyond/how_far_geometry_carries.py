@@ -86,9 +86,9 @@ class Settings(iw.Config):
     wrong type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        course: Settings of the path-star and of training on its edges. A cell of the
-            law is a number of arms, a width and a weight decay (the field
-            ``pressure``); these and the path length are replaced.
+        course: Settings of the path-star and of training on its edges. Each cell of the
+            law has its own number of arms, width and weight decay (the field
+            ``pressure``); these values and the path length are replaced.
         read: Settings of the graphs on which a model learns paths after edges. Each is
             trained twice: with the weight decay ``pressure`` while edges are learnt,
             and with the usual weight decay.
@@ -190,7 +190,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           reach of the fitted cells, minus the absolute ``error``. Columns: ``arms,
           width, decay, fitted, by, seed, reach, foretold, per_arms, per_width,
           per_decay, error, gain``.
-        - ``law``: a row per ``by`` and seed: the change of the reach if the number of
+        - ``law``: a row per ``by`` and seed: the change of the reach when the number of
           arms, the width or the decay is doubled (``per_arms``, ``per_width``,
           ``per_decay``). The other columns belong to one cell and are not used.
           Columns: ``arms, width, decay, fitted, by, seed, reach, foretold, per_arms,

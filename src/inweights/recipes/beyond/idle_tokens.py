@@ -108,7 +108,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the geometry by the number of idle tokens, and the correlation between the two.
+    """Return the geometry for each number of idle tokens, and the correlation between the two.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

@@ -115,10 +115,11 @@ class Settings(Config):
             only the built-in models are trained.
         name: Name of ``entrant`` in the tables. It has no effect if ``entrant`` is
             ``None``.
-        world: Two-hop world with shared bridges, in which some hops occur in no trained
-            two-hop fact.
-        shares: Shares of the two-hop facts that are trained, at least 0 and below 1.
-            Only two-hop facts whose hops may occur in trained ones are counted.
+        world: Two-hop world with shared bridges, in which some hops occur in no two-hop
+            fact of the training set.
+        shares: Shares of the two-hop facts that are used for training, at least 0 and
+            below 1. Only two-hop facts whose hops may occur in two-hop facts of the
+            training set are counted.
         width: Width of the built-in models.
         steps: Number of updates of each model.
         rate: Learning rate, above 0, after 20 steps of warm-up.
@@ -167,8 +168,8 @@ def plan(settings: Settings) -> Plan:
 
         - Labels of the trials: ``model`` (keys of :data:`STANDING`, and the entrant's
           name), ``identity`` (Boolean: whether the identity facts are part of
-          training), and ``trained`` (share of the two-hop facts that is trained: 0,
-          0.25, 0.75).
+          training), and ``trained`` (share of the two-hop facts that are used for
+          training: 0, 0.25, 0.75).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``cost``
           (:func:`inweights.recipes.beyond.league.cost`; only for the first seed).
 

@@ -16,7 +16,7 @@ HOPS = {
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on queries, grouped by the hops that occur in no trained two-hop fact.
+    """Return accuracy on queries, grouped by the hops that no two-hop training fact contains.
 
     Args:
         tables: The tables that result from :func:`~.league.plan`, by name (a run is one
@@ -26,17 +26,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             operations``). Both have the columns ``model, identity, trained, seed``.
             ``model`` names the model, ``identity`` (Boolean) states whether the
             identity facts are part of training, and ``trained`` is the share of two-hop
-            facts that is trained. Accuracies and recall are fractions from 0 to 1.
+            facts that are used for training. Accuracies and recall are fractions from 0
+            to 1.
 
     Returns:
         - ``known``: a row per run of a model other than Emb-MLP, with the lowest
           ``accuracy`` over the roles of facts, except two-hop facts. Columns: ``model,
           identity, trained, seed, accuracy``.
         - ``league``: a row per run and ``hops``: ``composition`` (queries whose hops
-          both occur in trained two-hop facts), ``first_unseen``, ``second_unseen`` and
-          ``both_unseen`` (queries of which these hops occur in no trained two-hop
+          both occur in two-hop training facts), ``first_unseen``, ``second_unseen`` and
+          ``both_unseen`` (queries of which these hops occur in no two-hop training
           fact), ``all`` (mean over all queries) and ``facts`` (the role of facts with
-          the lowest accuracy in the run, two-hop facts excepted), with ``accuracy``.
+          the lowest accuracy in the run, except two-hop facts), with ``accuracy``.
           Columns: ``model, identity, trained, seed, accuracy, hops``.
         - ``drawn``: a row per run and kind of query (``hops``), sorted for the figure;
           ``panel`` is a string that names the kind of query and whether there are

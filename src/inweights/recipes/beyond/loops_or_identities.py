@@ -72,7 +72,7 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         - Labels of the trials: ``model`` (``dense``: four blocks; ``loops``: two
-          blocks, passed twice; ``loops, injected``: with the embedding added again),
+          blocks, applied twice; ``loops, injected``: with the embedding added again),
           ``identity`` (Boolean: whether the identity facts are part of training), and
           ``compositions`` (``none``, or ``some`` two-hop facts in training).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``embedding`` and
@@ -162,7 +162,7 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy by role and over all queries, realignment, and half-times during training.
+    """Return accuracy by role and overall, the effects of realignment, and half-way steps.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name, with the columns of their
@@ -173,13 +173,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.alignment`, with ``step``). All have ``seed`` and
             the labels ``model`` (``dense``; ``loops``; ``loops, injected``),
             ``identity`` (whether identities are used in training) and ``compositions``
-            (``none``, or ``some`` two-hop facts are). Accuracies and recall are
+            (``none`` or ``some`` two-hop facts are). Accuracies and recall are
             fractions from 0 to 1. A missing table raises a ``KeyError``.
 
     Returns:
-        - ``queries``: a row per run and role of two-hop queries (which hops are
-          unseen); ``arm`` names model and identities. Columns: all columns of
-          ``accuracy``, plus ``arm``.
+        - ``queries``: a row per run and role of two-hop queries (by unseen hops);
+          ``arm`` names model and identities. Columns: all columns of ``accuracy``, plus
+          ``arm``.
         - ``overall``: a row per run, with the accuracy over all queries. Columns:
           ``model, identity, compositions, seed, accuracy``.
         - ``facts``: a row per run, with the lowest ``accuracy`` over the roles of
@@ -189,8 +189,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           columns of ``embedding``, plus ``onto``.
         - ``moved_overall``: as ``moved``, over all roles. Columns: ``model, identity,
           compositions, seed, onto, layer, method, accuracy, decodable, cosine, other``.
-        - ``gained``: the rows of ``moved`` after the first block, onto a layer.
-          Columns: all columns of ``embedding``, plus ``onto, arm``.
+        - ``gained``: the rows of ``moved`` for the first block, with ``onto`` =
+          ``layer``. Columns: all columns of ``embedding``, plus ``onto, arm``.
         - ``by_loops``: a row per run, role of queries and number of loops. Columns: all
           columns of the measured ``by_loops``, plus ``arm``.
         - ``lead``: a row per seed: the steps at which ``alignment`` and ``accuracy``

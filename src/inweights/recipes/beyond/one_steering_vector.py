@@ -111,16 +111,16 @@ def plan(settings: Settings) -> Plan:
 def learn(
     *, model: Outside, settings: Settings, task: str, seed: int = 0
 ) -> pl.DataFrame:
-    """Train LoRA and a steering vector on a hidden city, and return the answers about it.
+    """Train LoRA adapters and a steering vector on a hidden city, and return the answers about it.
 
     Args:
         model: The model's name: a folder, the name of a Hugging Face model in the local
             cache, or ``@smollm2``.
         settings: Settings of the recipe: ``layer``, the settings of both training runs
             (``lora`` and ``vector``), and ``device``.
-        task: Texts that are trained in addition to those about the hidden city:
-            ``nothing else``, ``known cities`` (facts about these) or ``another hidden
-            city``. Any other string has the effect of ``nothing else``.
+        task: Texts used for training in addition to the texts about the hidden city:
+            ``nothing else``, ``known cities`` (facts about known cities) or ``another
+            hidden city``. Any other string has the same effect as ``nothing else``.
         seed: Root seed of names, countries, adapters and the order of training texts;
             by default 0.
 
@@ -129,7 +129,7 @@ def learn(
         ``trained vector`` (added at every token), ``random vector`` (of the same
         length), ``LoRA``, and ``LoRA's mean change`` (added as a vector). The columns
         are those of :func:`inweights.lm.ask`, in which ``role`` is ``trained``,
-        ``other`` (known cities that are trained), ``inferred`` or ``known city``;
+        ``other`` (known cities in the training texts), ``inferred`` or ``known city``;
         ``arm``; ``constant``, the squared length of the mean change that LoRA makes to
         the states of all prompts and their beginnings, divided by the mean squared
         length of these changes (from 0 to 1); and ``cosine``, the cosine between this

@@ -22,8 +22,8 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of chains, at least 2.
-        rho: Number of copies of each first hop and of each identity for one copy of
-            each second hop, at least 1.
+        rho: Number of copies of each first hop and of each identity per copy of each
+            second hop, at least 1.
         fractions: Fractions of the bridges that have an identity, from 0 to 1; these
             bridges are drawn at random.
         one_layer: Training of the one-layer transformer.
@@ -85,7 +85,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return predicted and measured results for chains, by run and by predicted similarity.
+    """Return predicted and measured results for chains, grouped by run and by predicted similarity.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

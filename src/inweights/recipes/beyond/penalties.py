@@ -80,7 +80,7 @@ def on_templates(model: Model, _step: int, weight: float) -> Tensor:
     Args:
         model: An Emb-MLP with ``R`` replicas. Any other model raises an
             ``AssertionError``.
-        _step: Number of updates made; not used.
+        _step: Number of updates so far; not used.
         weight: Factor of the norm.
 
     Returns:
@@ -96,7 +96,7 @@ def on_attention(model: Model, _step: int, weight: float) -> Tensor:
     Args:
         model: A GPT with ``R`` replicas and causal attention, which is not checked. A
             model that is not a GPT raises an ``AssertionError``.
-        _step: Number of updates made; not used.
+        _step: Number of updates so far; not used.
         weight: Factor of the sum of the norms over all blocks.
 
     Returns:
@@ -112,7 +112,7 @@ def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
         model: A GPT with ``R`` replicas, an untied head and causal attention, which is
             not checked. A model that is not a GPT, or a tied head, raises an
             ``AssertionError``.
-        _step: Number of updates made; not used.
+        _step: Number of updates so far; not used.
         weight: Factor of the sum of the norms.
 
     Returns:

@@ -202,9 +202,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             GPT; ``GPT, uniform``: attention without queries and keys; ``program (2)``:
             the optimum of Identity Bridge §4.3, without training), ``remedy``
             (``nothing``; ``weight decay``; ``penalty, attention``: on the nuclear norms
-            of queries and keys; ``penalty, all``: of all matrices; ``identities``), and
-            ``compositions`` (``none``, or ``some`` two-hop facts in training).
-            Accuracies and recall are fractions from 0 to 1.
+            of queries and keys; ``penalty, all``: on the nuclear norms of all matrices;
+            ``identities``), and ``compositions`` (``none``, or ``some`` two-hop facts
+            in training). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``composed``: a row per run, role and distribution of the two-hop queries,

@@ -51,7 +51,7 @@ class Settings(iw.Config):
         decays: Two weight decays of the soft program, for predicting the Emb-MLP and
             the GPT. The models themselves are trained without these decays. The soft
             program has a decay because a training run that stops short of the optimum
-            is closer to it than to program (2).
+            of program (2) is closer to the soft program's optimum.
         replicas: Number of replicas in the short training runs.
         tried: Factor, above 0, by which the numbers of updates of ``predict --by
             training`` are multiplied for the short training runs.
@@ -78,11 +78,12 @@ class Settings(iw.Config):
     )
 
     def worlds(self) -> dict[tuple[str, float], experiments.WorldConfig]:
-        """Return the configs of all worlds, by name of the family and share of trained identities.
+        """Return the configs of all worlds, keyed by family and share of bridges with identities.
 
         Returns:
-            Configs, by pairs of name and share from 0 to 1, such as ``("popularity
-            0.7", 0.5)``, ``("permuted, C = 1", 1.0)`` or ``("real: people", 0.5)``.
+            Configs, keyed by pairs of a name and a share from 0 to 1, such as
+            ``("popularity 0.7", 0.5)``, ``("permuted, C = 1", 1.0)`` or ``("real:
+            people", 0.5)``.
 
         Raises:
             ConfigError: ``popularity`` is empty, a name in ``others`` is unknown, or a

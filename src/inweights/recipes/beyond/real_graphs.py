@@ -33,7 +33,8 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of well-known social networks; by default all that the library
             includes.
-        own: Configs of your own graphs, by the name shown in figures; none by default.
+        own: Configs of your own graphs, keyed by the name shown in figures; none by
+            default.
         width: Width of the trained architectures, at least 1. Associative storage needs
             a width of about the number of nodes.
         steps: Number of updates of each trained architecture.
