@@ -1,6 +1,6 @@
 """Checkpoints: the state of a training in one file, written atomically and without pickle.
 
-A :class:`State` contains everything that a training needs to continue, and a
+A :class:`State` contains everything that is needed to continue training, and a
 :class:`StateFile` writes and reads it. A :class:`Checkpoint` is an argument of
 :func:`inweights.train`. Fine-tuning of language models uses the same file format.
 Shapes: ``R`` replicas, ``P`` parameters of one replica.
@@ -58,7 +58,7 @@ class State:
     the seed and the step.
 
     Attributes:
-        tensors: Names of the attributes that are tensors (an attribute of the class).
+        tensors: Names of the attributes that are tensors (a class attribute).
         phase: Index of the current phase.
         step: Number of updates made in this phase.
         total: Number of updates made over all phases.
@@ -81,7 +81,7 @@ class State:
 
 @dataclass(kw_only=True)
 class ReplicaState(State):
-    """State of a training of ``R`` replicas with ``P`` parameters; ``values`` is ``[R, P]``.
+    """Training state of ``R`` replicas with ``P`` parameters; ``values`` is ``[R, P]``.
 
     Attributes:
         stopped: Step of the current phase at which each replica stopped, ``[R]``, on
@@ -107,7 +107,7 @@ S = TypeVar("S", bound=State)
 
 
 class StateFile(Generic[S]):
-    """File that stores the state of a training.
+    """File that stores a training state.
 
     :meth:`write` stores a state, :meth:`read` returns it (``None`` if there is no
     file), :meth:`due` returns whether it is time to write, and :meth:`clear` removes
@@ -116,8 +116,8 @@ class StateFile(Generic[S]):
     Args:
         kind: Class of the state, which lists the tensors that are stored.
         path: The file; it need not exist.
-        key: Text that identifies the training, such as a hash of its settings. A file
-            with a different key is rejected.
+        key: Text that identifies the training run, such as a hash of its settings. A
+            file with a different key is rejected.
         every_seconds: Number of seconds between two writes, 20 by default.
         every_steps: Number of updates between two writes. If it is above 0,
             ``every_seconds`` is ignored.
@@ -145,7 +145,7 @@ class StateFile(Generic[S]):
         self._last = time.monotonic()
 
     def due(self, total: int) -> bool:
-        """Return whether it is time to write the state.
+        """Return whether the state is due to be written.
 
         If ``every_steps`` is above 0, a write is due after each multiple of this number
         of updates. Otherwise it is due ``every_seconds`` after the last write, or after
@@ -206,7 +206,8 @@ class StateFile(Generic[S]):
 
         Raises:
             DamagedError: The file cannot be read, or was changed after it was written.
-            RunError: The file has a different key, and so belongs to another training.
+            RunError: The file has a different key, and so belongs to another training
+                run.
         """
         if not self.path.exists():
             return None
@@ -245,10 +246,11 @@ class StateFile(Generic[S]):
         )
 
     def clear_if_damaged(self) -> None:
-        """Remove the file if it is damaged or unreadable, so that the training starts again.
+        """Remove the file if it is damaged or unreadable, so that training starts anew.
 
         Raises:
-            RunError: The file has a different key, and so belongs to another training.
+            RunError: The file has a different key, and so belongs to another training
+                run.
             OSError: The damaged file cannot be removed.
         """
         try:
@@ -257,7 +259,7 @@ class StateFile(Generic[S]):
             self.clear()
 
     def clear(self) -> None:
-        """Remove the file if it exists, for example when the training is complete.
+        """Remove the file if it exists, for example when training is complete.
 
         Raises:
             OSError: The file cannot be removed.
@@ -270,8 +272,8 @@ class Checkpoint(StateFile[ReplicaState]):
 
     Args:
         path: The file; it need not exist.
-        key: Text that identifies the training, such as a hash of its settings. A file
-            with a different key is rejected.
+        key: Text that identifies the training run, such as a hash of its settings. A
+            file with a different key is rejected.
         options: Keyword arguments ``every_seconds``, ``every_steps`` and ``saved`` of
             :class:`StateFile`: number of seconds between two writes (20 by default),
             number of updates between two writes (replaces the seconds if above 0), and

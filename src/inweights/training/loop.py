@@ -95,10 +95,10 @@ def train(
             training continues if the file exists. By default the state is not stored.
         progress: Function that is called after each step with the number of completed
             steps, over all phases; by default none.
-        shards: Share of this process in the training, if several processes train one
-            model together; each calls this function with the same arguments. Only the
-            first process runs observers and stores checkpoints. By default one process
-            trains alone.
+        shards: Share of this process if several processes train one model together;
+            each of them calls this function with the same arguments. Only the first
+            process runs observers and stores checkpoints. By default one process trains
+            alone.
         cuda_graph: Whether a step on a GPU is captured as a CUDA graph and replayed. By
             default it is captured if possible: for an architecture of the library, in
             one process, and without dropout, gradient noise or a user's own code.
@@ -123,7 +123,7 @@ def train(
             edits facts, that the world does not contain; or a label is not among the
             model's candidates.
         RunError: The loss of every replica became infinite or NaN, or the checkpoint
-            belongs to another training, is damaged or cannot be written.
+            belongs to another training run, is damaged or cannot be written.
 
     Example:
         >>> import inweights as iw

@@ -44,7 +44,7 @@ class Step:
             the update, ``[R, ...]``. The values are also views of memory that the next
             step overwrites. Empty in a sweep or fine-tuning.
         numbers: Mapping from the names of further numbers to their values, such as the
-            learning rate of a fine-tuning.
+            learning rate in fine-tuning.
         total: Total number of updates of a sweep or fine-tuning; 0 in
             :func:`inweights.train`.
     """
@@ -93,14 +93,14 @@ class Observer:
         """React to the start of the work; called before the first step.
 
         Args:
-            settings: Settings of the work as plain values. In a training, these are
-                ``steps`` (over all phases), ``seeds``, and the configs ``model`` and
-                ``learner`` if they exist. In a sweep or recipe, there are also its
-                ``name``, the ``labels`` in which its trials differ, the ``trials`` with
-                their configs, and the ``folder`` and ``settings`` of a recipe's run. In
-                a fine-tuning, there are ``name``, ``seeds``, ``learner``, and ``model``
-                (its source, as a string). In a worker of a plan, there are only
-                ``name`` and ``labels``.
+            settings: Settings of the work as plain values. In :func:`inweights.train`,
+                these are ``steps`` (over all phases), ``seeds``, and the configs
+                ``model`` and ``learner`` if they exist. In a sweep or recipe, there are
+                also its ``name``, the ``labels`` in which its trials differ, the
+                ``trials`` with their configs, and the ``folder`` and ``settings`` of a
+                recipe's run. In fine-tuning, they are ``name``, ``seeds``, ``learner``,
+                and ``model`` (the model's source, as a string). In a worker of a plan,
+                they are only ``name`` and ``labels``.
         """
 
     def step(self, seen: Step) -> None:
@@ -120,18 +120,18 @@ class Observer:
 
         Args:
             name: Name of the table.
-            table: The measured table. Its columns are those of the measure, which
-                include ``replica``, and ``step``, the number of updates made. In a
-                sweep, it is the stored table of one run, with the run's labels and
-                ``seed``.
+            table: The measured table. It has the columns that ``measure`` returned,
+                including ``replica``, and a column ``step`` (the number of updates
+                made). In a sweep, it is the stored table of one run, with the run's
+                labels and ``seed``.
         """
 
     def finished(self, tables: Mapping[str, pl.DataFrame]) -> None:
         """React to the end of the work.
 
         Args:
-            tables: Mapping from the name of each table of the work to the table. In a
-                training these are ``losses`` and the measured tables.
+            tables: Mapping from the name of each table of the work to the table. In
+                :func:`inweights.train`, these are ``losses`` and the measured tables.
         """
 
     def failed(self, error: BaseException) -> None:
@@ -149,7 +149,7 @@ def check_intervals(observers: Sequence[Observer]) -> None:
     """Check that the attribute ``every`` of each observer is from 1 to 1,000,000,000.
 
     Args:
-        observers: Observers of a training or fine-tuning.
+        observers: Observers of training or fine-tuning.
 
     Raises:
         ConfigError: The attribute ``every`` of an observer is not in this range.
@@ -163,7 +163,7 @@ def check_intervals(observers: Sequence[Observer]) -> None:
 def telling(
     observers: Sequence[Observer], settings: Mapping[str, Any]
 ) -> Iterator[dict[str, pl.DataFrame]]:
-    """Notify observers when the work in the ``with`` block starts and ends, and log this.
+    """Notify observers when the work in the ``with`` block starts and ends, and log both events.
 
     After an error, ``failed`` is called for the observers that were started, and the
     error is raised again.

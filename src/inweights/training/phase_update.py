@@ -270,7 +270,7 @@ def update_parameters(
             losses several times per step.
         shards: Object that sums gradients and gathers parameters if several processes
             train one model; otherwise ``None``.
-        batch: The batch; with several processes, the part of this process.
+        batch: The batch; with several processes, this process's part of it.
 
     Returns:
         The loss of each replica before the update, ``[R]``.

@@ -94,7 +94,7 @@ def record_end(
     Args:
         losses: The last loss of each replica, ``[R]``, on the device of the state's
             values.
-        phase: Phase whose name is recorded, and stated in the message.
+        phase: Phase whose name is recorded and given in the message.
         state: State after the last step of the phase, whose table ``losses`` gets the
             rows.
         keep_diverged: If true, no error is raised even if every replica diverged.
@@ -191,7 +191,7 @@ def notify_step(
 
 
 def observer_of(code: Code) -> Observer:
-    """Return an observer that runs a user's code: an instance of a class, or of a function.
+    """Return an observer that runs a user's code: an instance of a class, or a wrapped function.
 
     Args:
         code: Reference to a subclass of :class:`~inweights.training.Observer`, or to a

@@ -35,7 +35,7 @@ from inweights.worlds.world import World, Worlds
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSetup:
-    """Objects that stay the same through all phases of a training.
+    """Objects that all phases of training share.
 
     Attributes:
         model: The model, whose ``R`` replicas are trained in place.
@@ -105,15 +105,15 @@ class TrainingSetup:
         """Return the stored state from which training continues; ``None`` if none is stored.
 
         Raises:
-            RunError: The checkpoint belongs to another training, is damaged or cannot
-                be read.
+            RunError: The checkpoint belongs to another training run, is damaged or
+                cannot be read.
         """
         if self.checkpoint is None:
             return None
         return self.checkpoint.read(self.parameters.values.device)
 
     def initial_state(self) -> ReplicaState:
-        """Return the state before the first step: the parameters (not copied), no losses."""
+        """Return the state before the first step, which contains the parameters without a copy."""
         return ReplicaState(
             phase=0,
             step=0,
@@ -126,7 +126,7 @@ class TrainingSetup:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Execution options of a training; these are arguments of :func:`inweights.train`.
+    """Execution options of :func:`inweights.train`; each of them is one of its arguments.
 
     Attributes:
         observers: Objects that are notified of each step, and may measure the model.

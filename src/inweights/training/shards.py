@@ -53,7 +53,7 @@ class Shards:
         self._at: Tensor | None = None
 
     def columns(self, count: int) -> tuple[int, int]:
-        """Return the first of this process's columns of parameters, and the one after the last.
+        """Return this process's range of parameter columns: the first, and the one after the last.
 
         A rank is one of the processes that train the model together. If no column is
         left for this rank, the two numbers are equal.
@@ -170,7 +170,7 @@ class Shards:
         return split.transpose(0, 1).contiguous()
 
     def keep(self, checkpoint: Checkpoint | None) -> Checkpoint:
-        """Return a checkpoint for all processes, of which only the first reads and writes the file.
+        """Return a checkpoint for all processes; only the first one reads and writes the file.
 
         Args:
             checkpoint: The checkpoint, which has an effect only on the first process

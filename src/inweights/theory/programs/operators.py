@@ -164,7 +164,8 @@ def _libraries() -> ThreadpoolController:
 def few_threads(shape: tuple[int, int]) -> AbstractContextManager[Any]:
     """Return a context manager within which BLAS uses one thread for small matrices.
 
-    For small matrices, two threads gain little, and are 20 times slower on busy cores.
+    For small matrices, a second thread saves little time if cores are idle, and makes
+    the computation 20 times slower if they are busy.
 
     Args:
         shape: Numbers of rows and columns of the matrices. If one of them is 512 or

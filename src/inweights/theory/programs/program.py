@@ -56,7 +56,7 @@ class Program:
         world: The world whose facts are the constraints.
         counts: Number of times that each input occurs in each distinct prompt, as a
             sparse array ``[M, P]`` (``M`` distinct prompts, ``P`` input tokens).
-        pairs: Number of facts that state each output as the answer to each prompt, as a
+        pairs: Number of facts that give each output as the answer to each prompt, as a
             sparse array ``[M, K]`` (``K`` outputs).
         row: Row of ``counts`` of every fact's prompt, ``[facts]``.
 
@@ -80,12 +80,13 @@ class Program:
 
         Args:
             world: Facts and queries with answers of one token each.
-            answers: Meaning of several answers to one prompt. ``one`` (default): they
-                contradict each other, which is an error. ``several``: all are right.
-                ``any``: all are right, and facts that program (2) rejects are accepted:
-                prompts that differ only in the order of their tokens are treated as one
-                prompt, and no output needs to be wrong. Use ``any`` for the soft
-                program, which always has a solution.
+            answers: How several answers to the same prompt are treated. ``one``
+                (default): they contradict each other, which is an error. ``several``:
+                all of them are right. ``any``: all of them are right, and facts that
+                program (2) rejects are accepted as well: prompts that differ only in
+                the order of their tokens are treated as one prompt, and no output needs
+                to be wrong. Use ``any`` for the soft program, which always has a
+                solution.
             held: Number of bytes that the solver needs for each pair of a fact and an
                 output; used only to check that the arrays fit in memory.
 
@@ -135,7 +136,7 @@ class Program:
 
     @property
     def stated(self) -> Float[Floats, "M K"]:
-        """Number of facts that state each output as the answer to each prompt, as a dense matrix.
+        """Dense matrix of the number of facts that give each output as the answer to each prompt.
 
         Its shape is ``[M, K]``, for ``M`` distinct prompts and ``K`` outputs.
         """

@@ -49,7 +49,7 @@ def count_tokens(world: World, statements: Statements) -> sparse.csr_array:
 
 
 def prompt_groups(statements: Statements) -> Ids:
-    """Return a number for the prompt of every statement, equal for prompts with the same tokens.
+    """Return a group number for each statement, shared by all prompts with the same tokens.
 
     Args:
         statements: ``Q`` facts or queries.
@@ -117,7 +117,7 @@ def check_facts(world: World, row: Ids, right: Bools, answers: Answers) -> None:
 
     Args:
         world: The world with the facts.
-        row: Index of the distinct bag of tokens of each fact's prompt, ``[facts]``.
+        row: Index of each fact's prompt among the distinct bags of tokens, ``[facts]``.
         right: Mask of the outputs that are right answers to each such bag, ``[M, K]``
             (``M`` distinct prompts, ``K`` outputs).
         answers: Whether a prompt may have several right answers: ``one``, ``several``

@@ -20,14 +20,14 @@ WEAK = 1e-8
 
 @dataclass(frozen=True)
 class Point:
-    """A point with its certificate, and the gradient from which further factors are derived.
+    """A point, its certificate, and the gradient from which additional factors are computed.
 
     Attributes:
         templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         optimum: Objective at ``W``: cross-entropy plus ``decay`` times the nuclear
             norm, in nats.
         bound: Certified lower bound on the smallest objective, in nats.
-        dual: Distributions that prove the bound, ``[M, K]`` (``M`` distinct prompts).
+        dual: Distributions that certify the bound, ``[M, K]`` (``M`` distinct prompts).
         rank: Numerical rank of ``W``.
         slope: Gradient of the cross-entropy with respect to ``W``, ``[P, K]``.
     """
@@ -46,7 +46,7 @@ class Point:
 
 
 class Problem:
-    """Objective of the soft program on factors ``W = L Rᵀ``, its gradient, and both bounds.
+    """Objective of the soft program on factors ``W = L Rᵀ``, its gradient and a lower bound.
 
     Factors are one array ``[P + K, F]``: ``L`` ``[P, F]`` above ``R`` ``[K, F]``, where
     ``P`` is the number of input tokens, ``K`` the number of candidate answers, and

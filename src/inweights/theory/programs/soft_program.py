@@ -56,8 +56,8 @@ class SoftSolution(Certified):
     """Optimum of the soft program, as :func:`solve_soft` returns it.
 
     ``templates`` are ``W``, ``optimum`` is the objective at ``W``, and ``dual``
-    contains the distributions that prove ``bound``, ``[M, K]`` (``M`` distinct prompts,
-    ``K`` outputs). The other attributes are inherited from
+    contains the distributions that certify ``bound``, ``[M, K]`` (``M`` distinct
+    prompts, ``K`` outputs). The other attributes are inherited from
     :class:`~.certified.Certified`.
 
     Attributes:
@@ -86,7 +86,8 @@ class SoftSolution(Certified):
         """Mask ``[facts]`` of the facts whose prompts are answered correctly.
 
         All right answers to these prompts have larger logits than all wrong ones. The
-        ``templates`` prove that these facts do not exclude each other.
+        ``templates`` answer all of them correctly, which proves that these facts do not
+        exclude each other.
         """
         won: Bools = (self._least > ROUNDING)[self.program.row]
         return won
@@ -128,10 +129,11 @@ def solve_soft(
         gap: Requested relative duality gap, at least 1e-7 and below 1.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
-        seconds: Time limit in seconds, handled like ``iterations``; ``None`` for no limit.
+        seconds: Time limit in seconds, after which the best point is returned in the
+            same way; ``None`` for no limit.
         start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from,
-            such as a solution for a different decay. ``None`` starts after one step of
-            steepest descent from zero.
+            such as a solution for a different decay. If ``None``, the start is the
+            point that one step of steepest descent from zero reaches.
         progress: Called about every 50 iterations, with the number of iterations and
             the current gap; ``None`` disables it.
 

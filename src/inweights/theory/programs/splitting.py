@@ -83,7 +83,7 @@ class Splitting:
         self._speed = Anderson(memory=most if memory is None else memory)
 
     def split(self) -> None:
-        """Shrink the templates and project the logits that :attr:`x` contains, and store both.
+        """Shrink the templates and project the logits that :attr:`x` contains; store the results.
 
         The attributes ``z`` (templates), ``values`` (their singular values), ``s``
         (logits), and ``z_price`` and ``s_price`` (multipliers) are set.
@@ -136,8 +136,8 @@ class Anderson:
         memory: Number of past differences that are combined; 0 turns the acceleration
             off.
         first: Number of differences that must be available before they are combined.
-        growth: A step is undone if the residual after it is more than ``growth`` times
-            the previous one.
+        growth: A step is undone if it makes the residual more than ``growth`` times as
+            large as before.
 
     Example:
         >>> x, accelerated = np.array([0.5]), Anderson(memory=2, first=1)
@@ -155,8 +155,8 @@ class Anderson:
                 acceleration off.
             first: Number of differences that must be available before they are
                 combined.
-            growth: A step is undone if the residual after it is more than ``growth``
-                times the previous one.
+            growth: A step is undone if it makes the residual more than ``growth`` times
+                as large as before.
         """
         self.memory = memory
         self.growth = growth
@@ -177,7 +177,7 @@ class Anderson:
         """Return the next point of the iteration.
 
         Args:
-            x: The current point, an array of any shape that stays the same over all
+            x: The current point, an array of any shape, which must be the same in all
                 calls.
             residual: ``f(x)`` of the iteration ``x ← x + f(x)``, with the same shape.
 
@@ -233,7 +233,7 @@ class Anderson:
 
 
 def coupled_inverse(program: Program) -> Float[Floats, "P P"]:
-    """Return ``(I + κ Xᵀ X)⁻¹``, by which each iteration multiplies.
+    """Return the matrix ``(I + κ Xᵀ X)⁻¹``, which is used in every iteration.
 
     Args:
         program: The program, whose token counts are ``X``; :func:`coupling_of` returns

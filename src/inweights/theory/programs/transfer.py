@@ -19,12 +19,13 @@ def transfer_margin(members: int, told: int) -> float:
     All ``members`` of a group share a value of one relation; for ``told`` of them, a
     second value is trained as well. For the other members, the second value follows,
     correctly or not, with a margin of ``min(1, √(told / (members - told)))``, for any
-    number of groups. One example is therefore enough for any group. If half of the
-    group is trained, the rest has the margin of a trained fact. The formula applies to
-    :class:`~inweights.worlds.Implication` without counter-examples (members that have
-    the second value of another group); if these outnumber the examples, the margin is
-    negative. The formula is our own. It was found on certified optima and is tested
-    against them, but it is not proved.
+    number of groups. One example is therefore enough for any group. If the second value
+    is trained for half of the group, it has the margin of a trained fact for the other
+    half. The formula applies to :class:`~inweights.worlds.Implication` without
+    counter-examples, which are members that have the second value of another group. If
+    counter-examples outnumber the examples, the margin is negative. The formula is our
+    own. It was found on certified optima and is tested against them, but it is not
+    proved.
 
     Args:
         members: Number of members of one group, at least 2.

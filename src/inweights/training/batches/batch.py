@@ -49,7 +49,7 @@ class Batch:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """Tensors of the batch: tokens, positions, ``at``, labels, weights and any ``rows``."""
+        """Tensors of the batch: tokens, positions, ``at``, labels, weights and optionally ``rows``."""
         of_inputs = [self.inputs.tokens, self.inputs.positions]
         of_labels = [self.at, self.labels, self.weights]
         if self.rows is not None:

@@ -50,7 +50,8 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
     the first one is returned.
 
     Args:
-        worlds: One world, or a sequence of one world or of one world per replica.
+        worlds: One world, or a sequence that contains one world in total or one world
+            per replica.
         model: The model that reads the worlds.
 
     Raises:

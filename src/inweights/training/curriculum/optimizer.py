@@ -119,14 +119,14 @@ class Schedule(Config):
     """Schedule of the learning rate over the steps of a phase, as a factor of the peak rate.
 
     Attributes:
-        kind: ``constant``; or ``cosine`` or ``linear``, with which the factor decreases
-            from 1 to ``final``. Alternatively a user's own function, ``function(step,
-            steps)``, which returns the factor at a step; steps count from 0.
+        kind: ``constant``, ``cosine`` or ``linear``. With the latter two, the factor
+            decreases from 1 to ``final``. Alternatively a user's own function,
+            ``function(step, steps)``, which returns the factor at a step; steps are
+            counted from 0.
         warmup: Number of steps over which the rate first rises linearly: at step ``s``
             the factor is ``(s + 1) / (warmup + 1)``.
         final: Factor at the end of the phase, from 0 to 65,536.
-        hold: Fraction of the phase's steps, counted from its start, before the rate
-            begins to decrease.
+        hold: Fraction of the phase's steps after which the rate begins to decrease.
 
     Raises:
         ConfigError: ``warmup`` is not from 0 to 1,000,000,000, ``final`` is not from 0

@@ -62,7 +62,7 @@ class Phase(Config):
         at: Tokens for which a user's loss function is evaluated; possible values are
             those of ``loss``. Without such a function, it must not be given.
         penalty: User's function ``function(model, step)`` that returns a tensor
-            ``[R]``, which is added to the loss. Steps count from 0 in each phase.
+            ``[R]``, which is added to the loss. Steps are counted from 0 in each phase.
             ``None`` for no penalty.
         moves: Patterns of the names of the parameters that are trained, such as
             ``blocks.*`` (as in ``fnmatch``); by default all parameters are trained.
@@ -257,7 +257,7 @@ class Curriculum(Config):
     def shape(self) -> Curriculum:
         """Copy of the curriculum whose learning rates and weight decays are set to fixed values.
 
-        The setting ``decayed`` and the options of users' optimizers are reset, too.
+        The setting ``decayed`` and the options of users' optimizers are also reset.
         Curricula that are trained together as one program must have equal shapes.
         """
         replace = msgspec.structs.replace

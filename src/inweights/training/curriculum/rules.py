@@ -27,8 +27,8 @@ class Stop(Config):
             ``None`` for no limit. If both limits are given, meeting one of them is
             enough.
         accuracy: Stop if the accuracy on the phase's facts is at least this value, from
-            0 to 1; ``None`` for no limit. The model's answer to a fact counts as right
-            if its first token has the largest logit.
+            0 to 1; ``None`` for no limit. A fact is answered correctly if the first
+            token of its answer has the largest logit.
         every: Number of steps between two checks of the rule, at least 1.
 
     Raises:
@@ -51,7 +51,7 @@ class Stop(Config):
 
     @property
     def never(self) -> bool:
-        """Whether the stop rule has no limit of loss or accuracy, and so stops no replica."""
+        """Whether the rule has no loss limit and no accuracy limit, so that it never applies."""
         return self.loss_below is None and self.accuracy is None
 
     def due(self, step: int) -> bool:

@@ -59,7 +59,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
     def trajectory(
         self, world: World, model: Node2VecConfig, seed: int, record: Sequence[int] = ()
     ) -> Trajectory:
-        """Compute the gradient descent of one Node2Vec on a graph.
+        """Run gradient descent on one Node2Vec for a graph, and record its course.
 
         Args:
             world: A graph: a world whose facts are edges.
@@ -143,8 +143,8 @@ class Descent(Config, tag_field="kind", tag="descent"):
     def is_unchanged_by_looks(self, world: World, model: Node2VecConfig) -> bool:
         """Return whether the final model is bitwise identical whichever steps are measured.
 
-        This is the case for tied models (without separate output vectors) of graphs
-        with more than 2000 nodes. For smaller graphs, the basis is recomputed and the
+        This is the case for graphs with more than 2000 nodes if the model is tied (has
+        no separate output vectors). For smaller graphs, the basis is recomputed and the
         method of computation is chosen again at each measured step.
 
         Args:

@@ -33,8 +33,8 @@ def two_hop(
         steps: Number of updates.
         roles: Roles of the facts that are trained on, each with its weight in the loss:
             ``first_hop``, ``second_hop`` and ``identity`` for a two-hop world; in
-            general, the names in ``world.facts.role_names``. By default all facts, with
-            weight 1.
+            general, the names in ``world.facts.role_names``. By default, the model is
+            trained on all facts with weight 1.
         random_offset: Whether each sequence starts at a random position in every step,
             so that all learned position embeddings are trained. If true, training a
             model without position embeddings raises a ``ConfigError``.

@@ -56,7 +56,7 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
 
         Raises:
             SolverError: No matrix satisfies all constraints (the message names facts
-                that contradict each other), or the solver found none.
+                that contradict each other), or the solver did not find such a matrix.
             DataError: No program can be built from the world, for example because a
                 fact has several answers, or the program would need more memory than is
                 available.

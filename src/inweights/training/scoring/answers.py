@@ -76,8 +76,8 @@ def answer_blocks(
 ) -> Iterator[tuple[Int[Tensor, " m"], Float[Tensor, "R m K"]]]:
     """Yield the logits for the first answer token of statements, block by block.
 
-    The logits of 10^5 statements over 10^5 candidates would fill the memory. A block
-    has at most :data:`MAX_LOGITS` logits per replica.
+    The logits of 10^5 statements over 10^5 candidates would not fit in memory at once.
+    A block has at most :data:`MAX_LOGITS` logits per replica.
 
     Args:
         model: The model.
@@ -133,16 +133,16 @@ def answer_ranks(
 
     By default the model reads the preceding tokens of the answer (teacher forcing).
     Therefore an answer whose ranks are all 0 is also the result of greedy decoding.
-    Logits are computed in blocks of statements, so that 10^5 candidates do not fill the
-    memory.
+    Logits are computed in blocks of statements, so that they fit in memory even with
+    10^5 candidates.
 
     Args:
         model: The model.
         worlds: One world for all replicas, or one per replica.
         part: ``facts`` or ``queries``.
         indices: Indices of ``M`` statements in ``part``, as a NumPy array. Their
-            prompts must have one length and their answers must have one length; by
-            default all.
+            prompts must all have the same length, and so must their answers. By default
+            all statements are used.
         teacherless: Name of a token that the model reads instead of the answer's
             tokens, as in :class:`~inweights.training.Phase`; by default empty, for
             teacher forcing.

@@ -33,9 +33,9 @@ class Scores:
         right: Whether the largest logit belongs to a right answer.
         right_among: Whether the largest logit among the allowed candidates (see
             :func:`answer_scores`) belongs to a right answer.
-        loss: Cross-entropy over all candidates, in nats. For a fact, it is that of the
-            answer that the fact states. For a query with several right answers, it is
-            the negative logarithm of their total probability.
+        loss: Cross-entropy over all candidates, in nats. For a fact, it is the
+            cross-entropy of the answer that the fact gives. For a query with several
+            right answers, it is the negative logarithm of their total probability.
         margin: Largest logit of a right answer minus the largest logit of a wrong one;
             positive if the model's answer is right.
         margin_among: Largest logit of a right answer minus the largest logit of a wrong
@@ -123,10 +123,11 @@ class RightPlaces:
 
     Attributes:
         world: Index of the world to which each right answer belongs, ``[P]``.
-        row: Index of the statement among the ``M`` to which it belongs, ``[P]``.
+        row: Index (among the ``M``) of the statement to which each right answer
+            belongs, ``[P]``.
         column: Logit column of the right answer, ``[P]``.
         worlds: Number of worlds.
-        is_set: Whether each statement itself states several answers, as a query may,
+        is_set: Whether each statement itself has several answers, as a query may,
             ``[M]``.
     """
 
@@ -211,7 +212,7 @@ def are_right(
     Args:
         columns: Logit column of the selected candidate of each of ``m`` statements,
             ``[R, m]``.
-        own: Logit column of the answer that each statement states, ``[R, m, 1]``; only
+        own: Logit column of the answer that each statement gives, ``[R, m, 1]``; only
             used if ``accepted`` is ``None``.
         accepted: Which candidates are right answers, ``[R, m, K]``; ``None`` if each
             statement has exactly one right answer.

@@ -69,8 +69,8 @@ class Consequences:
         """Return the facts of a role, their new answers, and the statements that follow from them.
 
         The new answer of a fact is the answer of the next fact whose answer is wrong
-        for this fact. In a graph, the node itself and nodes two edges away are skipped,
-        too.
+        for this fact. In a graph, the node itself and nodes two edges away are also
+        skipped.
 
         Args:
             world: World that contains the facts.

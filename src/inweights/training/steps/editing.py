@@ -52,7 +52,7 @@ class Edited:
 
     Attributes:
         parts: The consequences of edits in each world.
-        places: Indices of the edited facts, which are the first ones in their random
+        places: Indices of the edited facts, which are the first facts in the random
             order.
 
     Raises:
@@ -156,8 +156,8 @@ def change(model: Model, take: Take, places: list[int], edit: Edit) -> None:
 
     Args:
         model: The model; all of its replicas are changed.
-        take: Function that returns an array of :class:`Consequences` by its name, such
-            as ``facts``, with one row per replica; see :func:`stacked`.
+        take: Function that returns the array of :class:`Consequences` with a given
+            name, such as ``facts``, with one row per replica; see :func:`stacked`.
         places: Indices of the edited facts, the same for all replicas.
         edit: Method, layer, number of steps and learning rate of the edit. The method
             ``embedding`` needs a model with a

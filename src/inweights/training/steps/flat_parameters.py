@@ -94,7 +94,8 @@ class FlatParameters:
             moves: Patterns of the names of trained parameters, such as ``blocks.*``, as
                 in ``fnmatch``. Each pattern must match at least one parameter.
             freezes: Patterns of the names of parameters that are not trained although
-                they match ``moves``. Each pattern must match at least one of these.
+                they match ``moves``. Each pattern must match at least one parameter
+                that matches ``moves``.
 
         Returns:
             Indices of the trained parameters in :attr:`names` (weight matrices first),

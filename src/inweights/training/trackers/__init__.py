@@ -35,13 +35,13 @@ class Tracker(Observer):
 
     By default, everything is stored locally.
 
-    A single training is one run of the tracker. A sweep or a recipe is a group of runs:
-    one run for each trial and seed (see ``per``), with its settings and the curves of
-    its measures, and one more run with all settings, tables and figures as files. A run
-    appears as soon as its results are stored, even if another process trained it.
-    Weights & Biases is offline unless ``WANDB_MODE`` is set otherwise, MLflow writes
-    below ``folder`` unless ``MLFLOW_TRACKING_URI`` is set, and trackio writes to
-    ``TRACKIO_DIR`` unless ``TRACKIO_SPACE_ID`` is set.
+    A single call of :func:`inweights.train` is one run of the tracker. A sweep or a
+    recipe is a group of runs: one run for each trial and seed (see ``per``), with its
+    settings and the curves of its measures, and one more run with all settings, tables
+    and figures as files. A run appears as soon as its results are stored, even if
+    another process trained it. Weights & Biases is offline unless ``WANDB_MODE`` is set
+    otherwise, MLflow writes below ``folder`` unless ``MLFLOW_TRACKING_URI`` is set, and
+    trackio writes to ``TRACKIO_DIR`` unless ``TRACKIO_SPACE_ID`` is set.
 
     Args:
         tool: ``wandb``, ``trackio``, ``mlflow`` or ``tensorboard``.
@@ -49,12 +49,11 @@ class Tracker(Observer):
             default), ``trial`` (with all of its seeds), or ``sweep``.
         project: Name of the tracker's project.
         name: Name of the tracked work. By default (empty), it is the name of the sweep
-            or recipe, or ``training`` for a single training.
+            or recipe, or ``training`` for a single call of :func:`inweights.train`.
         folder: Folder for local files, which is created when the work starts.
             TensorBoard and MLflow write there, and so does Weights & Biases while it is
             offline.
-        every: Number of steps between two records of the loss of a training, at least
-            1.
+        every: Number of steps between two records of the loss in training, at least 1.
 
     Raises:
         ConfigError: The tracker is unknown, its package is not installed, ``per`` has a
@@ -123,7 +122,7 @@ class Tracker(Observer):
         ``loss/0``, ``loss/1`` and so on. Errors of the tracker's package propagate.
 
         Args:
-            seen: Data of the update. Its ``numbers`` are recorded, too. If it contains
+            seen: Data of the update. Its ``numbers`` are also recorded. If it contains
                 no losses, nothing is recorded.
         """
         losses = list(map(float, seen.losses))

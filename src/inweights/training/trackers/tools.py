@@ -29,7 +29,7 @@ class Wandb:
         folder: Folder of local files, which is created if needed.
 
     Raises:
-        ConfigError: The tracker's package is not installed; its own errors propagate.
+        ConfigError: The tracker's package is missing. Errors of the package propagate.
         OSError: The folder cannot be created.
     """
 
@@ -94,7 +94,7 @@ class Trackio:
         folder: Not used; trackio writes to the folder that ``TRACKIO_DIR`` names.
 
     Raises:
-        ConfigError: The tracker's package is not installed; its own errors propagate.
+        ConfigError: The tracker's package is missing. Errors of the package propagate.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class MLflow:
             ``MLFLOW_TRACKING_URI`` is set, runs are stored in its file ``mlflow.db``.
 
     Raises:
-        ConfigError: The tracker's package is not installed; its own errors propagate.
+        ConfigError: The tracker's package is missing. Errors of the package propagate.
         OSError: The folder cannot be created.
     """
 
@@ -222,10 +222,10 @@ class TensorBoard:
         group: Name of the group: a sweep, a recipe, or the run itself.
         name: Name of the run.
         config: Settings of the run, as plain values.
-        folder: Folder in whose subfolder ``tensorboard`` the run is written.
+        folder: Parent folder; the run is written to its subfolder ``tensorboard``.
 
     Raises:
-        ConfigError: The tracker's package is not installed; its own errors propagate.
+        ConfigError: The tracker's package is missing. Errors of the package propagate.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
     """Analogical tuples ``(a_i, b_i, c, d)`` (Feature Resemblance, §2).
 
     Facts of two roles state the premise that ``a`` and ``b`` are similar, so that a
-    phase can train one without the other: ``category`` is ``(a, r1) → c`` and
+    phase can train on one role without the other: ``category`` is ``(a, r1) → c`` and
     ``similarity`` is ``(b, r1) → c``. Facts ``(a, r2) → d`` have the role
     ``attribution``, and queries ``(b, r2) → d`` the role ``conclusion``. The curricula
     of §4 and §5 are therefore:
@@ -131,14 +131,15 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
 
 
 class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
-    """Two hops as an analogy: facts ``(a, r1) → b`` and ``(b, r2) → c``, query ``(a, r2) → c``.
+    """Two-hop world as an analogy: facts ``(a, r1) → b``, ``(b, r2) → c``; query ``(a, r2) → c``.
 
     This world is from Feature Resemblance, §6. The identity ``(b, r1) → b`` states that
-    ``a`` and ``b`` share the property ``b``. It is the world :class:`Analogy` with its
-    entities ``a`` and ``b`` renamed ``b`` and ``a``, its label ``c`` renamed ``b``, and
-    ``d`` renamed ``c``. Unlike in :class:`~inweights.worlds.TwoHop`, a query contains
-    only the second relation; its role is therefore ``conclusion``, not ``composition``.
-    The facts have the roles ``first_hop``, ``second_hop`` and ``identity``.
+    ``a`` and ``b`` share the property ``b``. Except for names, it is the world
+    :class:`Analogy`, whose entities ``a`` and ``b`` are here called ``b`` and ``a``,
+    and whose labels ``c`` and ``d`` are here called ``b`` and ``c``. Unlike in
+    :class:`~inweights.worlds.TwoHop`, a query contains only the second relation; its
+    role is therefore ``conclusion``, not ``composition``. The facts have the roles
+    ``first_hop``, ``second_hop`` and ``identity``.
 
     Attributes:
         n: Number of chains, at least 2.

@@ -27,7 +27,7 @@ from inweights.worlds.world import Ids, Vocabulary, World
 
 
 class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
-    """The path-star task on a graph of the user, which :func:`read_path_star` reads from files.
+    """The path-star task on a user's own graph, which :func:`read_path_star` reads from files.
 
     Roles, prompts and answers are the same as for :class:`~inweights.worlds.PathStar`.
     The paths are part of the settings, so that the world stays the same if a file
@@ -40,15 +40,16 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             with the seed.
         links: Edges as pairs of labels, in the direction in which they were written. If
             empty, the edges are the steps of all paths.
-        train: Fraction of :attr:`paths` that are trained if :attr:`held_out` is empty,
+        train: Fraction of :attr:`paths` that are facts if :attr:`held_out` is empty,
             above 0 and below 1.
         pauses: Number of tokens ``<pause>`` between leaf and answer.
-        task_tokens: Whether a first token marks the task, ``<edge>`` or ``<path>``.
+        task_tokens: Whether each prompt begins with a token that names its task,
+            ``<edge>`` or ``<path>``.
         edges: Directions of the edges in training: ``forward`` (away from the root),
             ``backward``, ``both``, or ``listed`` (as :attr:`links` lists them).
         reverse: Whether the answer goes from the leaf to the root.
-        answer: ``path`` for the whole path, or ``first`` for the root and the hardest
-            token only, which is the first node of the arm.
+        answer: ``path`` for the whole path, or ``first`` for only its first two nodes:
+            the root and the hardest token, which is the first node of the arm.
         moved: Whether there are also facts that state the edges of the same graph with
             permuted nodes, with roles ``moved_edge`` and ``moved_reverse_edge``.
 
@@ -195,8 +196,8 @@ def read_path_star(
     r"""Read a path-star from files in the syntax of the data sets of Geometric Memory.
 
     Args:
-        paths: File of paths to train, one ``leaf=root,…,leaf`` per line; lines ``u=v``
-            are edges.
+        paths: File of paths to train on, one ``leaf=root,…,leaf`` per line; lines
+            ``u=v`` are edges.
         held_out: File of paths to hold out. By default, some of the paths in ``paths``
             are held out; they are drawn with the seed when the world is built.
         edge_file: File of edges (``u=v``, ``.csv`` or ``.graphml``), in one direction

@@ -193,7 +193,8 @@ def edge_statements(
     """Return a dictionary that maps each role to prompts and answers of edges.
 
     Args:
-        task: Config with the directions, and whether prompts begin with ``<edge>``.
+        task: Config of the task: directions of edges, and whether prompts begin with
+            ``<edge>``.
         words: Vocabulary of :func:`task_vocabulary`.
         pairs: Nodes of each of ``E`` edges as token ids, ``[E, 2]``, the node nearer to
             the root first.
@@ -220,7 +221,7 @@ def path_statements(task: _Task, words: Vocabulary, lines: Ids) -> tuple[Ids, Id
     """Return prompts and answers of paths.
 
     Args:
-        task: Config with the pauses, task tokens, direction and kind of answer.
+        task: Config of the task: its pauses, task tokens, direction and kind of answer.
         words: Vocabulary of :func:`task_vocabulary`.
         lines: Paths of ``p`` nodes from the root to a leaf as token ids, ``[leaves,
             p]``.

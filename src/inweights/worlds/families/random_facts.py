@@ -27,9 +27,9 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
     ``composition`` (chains of two facts) and, with more than two hops, ``chain`` (three
     facts).
 
-    All worlds of one config have the same number of facts and answers, so that they can
-    be trained together. Prompts with several right answers, and prompts whose answer is
-    their subject, are not among the queries.
+    All worlds of one config have the same number of facts and answers, so that models
+    of different worlds can be trained together. Prompts with several right answers, and
+    prompts whose answer is their subject, are not among the queries.
 
     Attributes:
         subjects: Number of entities of the first level. Each level must have at least 2

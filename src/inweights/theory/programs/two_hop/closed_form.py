@@ -39,7 +39,7 @@ MARGIN_LIMIT = (2 + 2**0.5) ** -0.5
 
 @dataclass(frozen=True, eq=False)
 class ClosedForm:
-    """Optimum of program (2) of Identity Bridge at complexity one, with multipliers that prove it.
+    """Optimum of program (2) of Identity Bridge at complexity one, certified by multipliers.
 
     Attributes:
         n: Number of subjects, of bridges and of objects (the paper's ``N``).
@@ -84,12 +84,12 @@ class ClosedForm:
 
     @property
     def bound(self) -> float:
-        """Lower bound on the nuclear norm of every feasible matrix, proved by multipliers alone."""
+        """Lower bound on the nuclear norm of feasible matrices, computed from the multipliers."""
         return sum(self.totals.values()) / max(1.0, self.operator_norm)
 
     @property
     def gap(self) -> float:
-        """Relative duality gap of this optimum, ``1 - bound / norm``. It is only rounding error."""
+        """Relative duality gap of this optimum, ``1 - bound / norm``; zero up to rounding."""
         return float(1.0 - self.bound / self.norm)
 
     @cached_property
@@ -155,7 +155,7 @@ class ClosedForm:
         return np.concatenate([hops, hops[: self.n]]) if self.identity else hops
 
     def prices(self) -> Float[Floats, "M K"]:
-        """Return the Lagrange multiplier of every single constraint.
+        """Return the Lagrange multiplier of every individual constraint.
 
         Returns:
             Multipliers ``[M, K]`` (``M`` prompts, ``K`` outputs). The entry in row

@@ -243,7 +243,7 @@ class Parameters:
         return min(self.c1, own - bridge)
 
     def swapped(self) -> Parameters:
-        """Return new parameters with the two hops exchanged, by ``τ`` of Identity Bridge's Lemma 4.
+        """Return parameters with the two hops exchanged: ``τ`` of Identity Bridge, Lemma 4.
 
         Bridges and objects are exchanged as well.
 
@@ -268,7 +268,7 @@ class Parameters:
         )
 
     def mean(self, other: Parameters) -> Parameters:
-        """Return new parameters, each the mean of this object's parameter and that of ``other``.
+        """Return new parameters: the elementwise mean of these parameters and ``other``.
 
         Args:
             other: The other parameters of a matrix ``W``.

@@ -27,7 +27,7 @@ class SymmetricSolution:
     Attributes:
         n: Number of entities of each kind.
         parameters: The optimum, feasible up to rounding.
-        optimum: Its nuclear norm.
+        optimum: Nuclear norm of the optimal matrix ``W``.
         gap: Certified relative duality gap.
         multipliers: Dictionary that maps the name of a kind of constraint to the sum of
             the multipliers ``λ`` of its constraints.
@@ -68,11 +68,12 @@ def solve_symmetric(
     so that twelve parameters determine the whole matrix
     (:class:`~inweights.theory.programs.two_hop.symmetric.Parameters`).
 
-    The whole program has a unique optimum in closed form
-    (:func:`~.closed_form.closed_form`), whose margins are exact up to rounding. On the
-    central path, the gap certifies the norm but not each parameter: a parameter whose
-    share of the norm decreases with ``n`` becomes inaccurate (at ``n = 10**9`` and a
-    gap of 2e-8, the margin was .39 instead of .541).
+    With all of its constraints, the program has a unique optimum in closed form
+    (:func:`~.closed_form.closed_form`), whose margins are exact up to rounding. A
+    solution on the central path (``closed=False``) is less accurate: its gap certifies
+    the norm but not each parameter, and a parameter whose share of the norm decreases
+    with ``n`` becomes inaccurate (at ``n = 10**9`` and a gap of 2e-8, the margin was
+    .39 instead of .541).
 
     Args:
         n: Number of entities of each kind, at least 2.

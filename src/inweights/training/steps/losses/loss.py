@@ -46,9 +46,9 @@ class Loss:
 
     An instance is called with a :class:`~inweights.training.batches.batch.Batch`. With
     one label per position and few logits, the loss is computed with
-    :func:`cross_entropy`. Otherwise it is computed with :func:`log_normaliser` if the
-    model's head is a matrix, and with gradient checkpoints over groups of positions if
-    not.
+    :func:`cross_entropy`. Otherwise, if the model's head is a matrix, it is computed
+    with :func:`log_normaliser`; for any other head, it is computed with gradient
+    checkpointing over groups of positions.
 
     Args:
         model: The model, with ``R`` replicas.

@@ -34,8 +34,8 @@ class UserLoss:
     Args:
         model: The model, with ``R`` replicas.
         phase: The phase, whose ``loss`` or ``penalty`` is the user's function.
-        state: State of the training, whose ``step`` (counted from 0 in the phase) is
-            passed to the penalty.
+        state: Training state, whose ``step`` (counted from 0 in the phase) is passed to
+            the penalty.
 
     Raises:
         ConfigError: At the first call of the instance: a function is not in an imported
@@ -51,8 +51,8 @@ class UserLoss:
         Args:
             model: The model, with ``R`` replicas.
             phase: The phase, whose ``loss`` or ``penalty`` is the user's function.
-            state: State of the training, whose ``step`` (counted from 0 in the phase)
-                is passed to the penalty.
+            state: Training state, whose ``step`` (counted from 0 in the phase) is
+                passed to the penalty.
         """
         self._model = model
         self._state = state

@@ -39,8 +39,8 @@ class RecordedLosses:
     An instance is called with a batch, and returns the loss of each replica, ``[R]``. A
     kernel is one call of an operator of PyTorch (not a CUDA graph). At the recorded
     step and at the next one, both the kernels and the function run. If their results
-    differ in any bit, the kernels are not used any more, since the model's arithmetic
-    may depend on more than parameters and batch, such as on the number of its calls. A
+    differ in any bit, the kernels are discarded, since the model's results may depend
+    on something other than the parameters and the batch, such as the number of calls. A
     batch whose shapes differ from the recorded ones is computed with the function.
 
     Args:
@@ -67,7 +67,7 @@ class RecordedLosses:
 
     @property
     def kernels(self) -> int:
-        """Number of calls of PyTorch operators in a replayed step; 0 without a recording."""
+        """Number of calls of PyTorch operators in a replayed step; 0 if no step is recorded."""
         return 0 if self._kernels is None else len(self._kernels)
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:

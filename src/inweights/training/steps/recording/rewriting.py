@@ -31,9 +31,9 @@ _LARGE = 2**14
 
 
 def copies_at_once(calls: Sequence[Call]) -> list[Call]:
-    """Reorder the calls so that each gradient is copied to its final memory once it is computed.
+    """Reorder the calls so that each gradient is copied to its final memory without delay.
 
-    At that time, the gradient is still in the cache.
+    Immediately after its computation, a gradient is still in the cache.
 
     Args:
         calls: A recording whose last ``_foreach_copy_`` copies all gradients.
@@ -148,9 +148,10 @@ def _is_large_product(call: Call) -> bool:
 def transposed_products(calls: Sequence[Call], result: Tensor) -> list[Call]:
     """Compute each product in transposed layout if it is only read transposed.
 
-    Reading the product is then faster. ``(A B)ᵀ = Bᵀ Aᵀ`` sums the same products.
-    Whether the order of summation is the same depends on the shapes and on the linear
-    algebra library. Therefore equality is tested with random numbers.
+    Reading the product is then faster. By ``(A B)ᵀ = Bᵀ Aᵀ``, each entry is a sum of
+    the same products in either layout. Whether they are summed in the same order
+    depends on the shapes and on the linear algebra library. Therefore equality is
+    tested with random numbers.
 
     Args:
         calls: The calls that are needed.

@@ -44,7 +44,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
     down, or from ``u`` to ``v`` in a list. Facts in this direction have the role
     ``edge``, and facts in the opposite direction have the role ``reverse_edge``. An
     edge that is listed twice is used only once; an edge that is listed in both
-    directions has two facts of the role ``edge``. A loop ``u = u`` of a list is a
+    directions has two facts of the role ``edge``. A loop ``u = u`` in a list is a
     ``self_edge`` fact. A node without edges is in the vocabulary, but in no fact unless
     :attr:`self_edges` is set. The graph may have several components.
 
@@ -66,13 +66,13 @@ class Graph(Config, tag_field="kind", tag="graph"):
             networkx, or plain text with lines ``u=v``
             (:func:`inweights.worlds.read_edges`). It is read when the world is built.
         header: ``yes`` or ``no``: whether the first row of :attr:`file` is a header. If
-            empty, this is inferred from the rows, with an error if it is unclear.
+            empty, it is inferred from the rows; if it is unclear, an error is raised.
         ends: Names, or numbers from 1, of the two columns of :attr:`file` that contain
             the ends of an edge, separated by a comma. If empty, they are inferred from
             the header.
         links: Pairs of labels, for the shape ``edges``.
         lone: Labels of nodes without edges, for the shape ``edges``.
-        edges: Directions that are trained: ``forward``, ``backward`` or ``both``.
+        edges: Directions of the facts: ``forward``, ``backward`` or ``both``.
         self_edges: Whether every node also has a fact ``u → u``.
         shuffled: Whether labels are assigned to the nodes of a built-in shape in random
             order, depending on the seed. It has no effect on graphs with labels of

@@ -13,7 +13,8 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
     Args:
         graph: Graph of any class of networkx. Labels are converted to text, parallel
             edges are merged, and weights are ignored. Edges of a directed graph are
-            trained in their own direction, and edges of an undirected graph in both.
+            facts in their own direction, and edges of an undirected graph are facts in
+            both directions.
         settings: Other settings of :class:`~inweights.worlds.Graph`, such as
             ``self_edges=True``, or ``edges="both"`` for both directions of a directed
             graph.

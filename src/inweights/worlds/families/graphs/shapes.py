@@ -126,8 +126,9 @@ def refuse_settings_of_other_shapes(config: Config) -> None:
         config: A :class:`~inweights.worlds.Graph`.
 
     Raises:
-        ConfigError: A size differs from its default, and only other shapes have it; or
-            ``header`` or ``ends`` is given for a graph that is not read from a file.
+        ConfigError: A size that the chosen shape does not have differs from its
+            default; or ``header`` or ``ends`` is given for a graph that is not read
+            from a file.
     """
     shape = config.shape  # type: ignore[attr-defined]
     of_files = {name: getattr(config, name) for name in ("header", "ends")}
