@@ -49,7 +49,7 @@ class Batch:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """Tensors of the batch: tokens, positions, ``at``, labels, weights and optionally ``rows``."""
+        """Tensors of the batch: tokens, positions, ``at``, labels, weights, and ``rows`` if set."""
         of_inputs = [self.inputs.tokens, self.inputs.positions]
         of_labels = [self.at, self.labels, self.weights]
         if self.rows is not None:
