@@ -217,9 +217,9 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
         ConfigError: The name is not one of these, a setting is unknown or its value is
             invalid, or a required setting is missing (``query=…`` for a database,
             ``download=true`` for a data set).
-        DataError: The folder or file is missing or damaged, the first row of a file may
-            be a header or a fact (``UnclearHeaderError``), or ``overrides`` are given
-            for a stored world.
+        DataError: The folder or file is missing or damaged, it is unclear whether the
+            first row of a file is a header (``UnclearHeaderError``), or ``overrides``
+            are given for a stored world.
 
     Example:
         >>> open_world("two-hop", ["n=4"])

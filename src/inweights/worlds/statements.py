@@ -40,8 +40,8 @@ class Statement(NamedTuple):
 class Statements:
     """``M`` statements ``prompt tokens → answer tokens``, each with a role, stored in columns.
 
-    Iterating and indexing return single statements. A fact is a prompt with the one
-    answer that is trained. A query is a prompt with a set of right answers.
+    Iterating and indexing return individual statements. A fact is a prompt with one
+    answer, for training. A query is a prompt with a set of right answers.
 
     Attributes:
         prompts: Tokens of all prompts, one statement after another.

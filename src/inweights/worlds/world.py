@@ -134,7 +134,7 @@ class World:
         Args:
             config: Config of the world; its tag becomes the name of the world, and its
                 fields become the settings.
-            seed: Root seed. It is only recorded; this method draws nothing.
+            seed: Root seed. It is only recorded; this method draws no random numbers.
             vocabulary: All tokens.
             facts: Statements; or a dictionary that maps the name of a role to a pair of
                 prompts ``[m, T]`` and answers ``[m, A]``, as token ids.

@@ -16,12 +16,12 @@ def transfer_margin(members: int, told: int) -> float:
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
     logits ``W`` subject to a margin of at least 1 for every trained fact.
 
-    All ``members`` of a group share a value of one relation; for ``told`` of them, a
-    second value is trained as well. For the other members, the second value follows,
+    All ``members`` of a group share a value of one relation. For ``told`` of them,
+    another fact gives a second value. For the other members, this second value follows,
     correctly or not, with a margin of ``min(1, √(told / (members - told)))``, for any
-    number of groups. One example is therefore enough for any group. If the second value
-    is trained for half of the group, it has the margin of a trained fact for the other
-    half. The formula applies to :class:`~inweights.worlds.Implication` without
+    number of groups. One example is therefore enough for any group. If half of the
+    group has such a fact, the second value has the margin of a trained fact for the
+    other half. The formula applies to :class:`~inweights.worlds.Implication` without
     counter-examples, which are members that have the second value of another group. If
     counter-examples outnumber the examples, the margin is negative. The formula is our
     own. It was found on certified optima and is tested against them, but it is not
@@ -29,8 +29,8 @@ def transfer_margin(members: int, told: int) -> float:
 
     Args:
         members: Number of members of one group, at least 2.
-        told: Number of members whose second value is trained, from 1 to ``members -
-            1``.
+        told: Number of members whose second value is given by a fact, from 1 to
+            ``members - 1``.
 
     Returns:
         The margin, in units of the margin of a trained fact, above 0 and at most 1.

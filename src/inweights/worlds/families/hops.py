@@ -19,14 +19,14 @@ from inweights.worlds.world import Ids, Statements, Vocabulary, World
 class Hops(Config, tag_field="kind", tag="hops"):
     """Chains of ``hops`` facts through levels of ``n`` entities; queries chain two or more facts.
 
-    Facts have the roles ``edge`` (single facts), ``identity``, ``two_hop`` (trained
-    chains of two hops) and ``chain`` (longer trained chains). Queries have the roles
-    ``composition`` (two hops) and ``chain`` (more).
+    Facts have the roles ``edge`` (single facts), ``identity``, ``two_hop`` (chains of
+    two hops that are facts) and ``chain`` (longer chains that are facts). Queries have
+    the roles ``composition`` (two hops) and ``chain`` (more).
 
     With ``hops=2``, this is the two-hop world of complexity one. If there are several
-    relations between levels, each of them is a separate bijection onto the next level,
-    so that chains share entities and facts. There are ``n · relations^k`` chains of
-    ``k`` hops.
+    relations between two levels, each of them is a bijection of its own onto the next
+    level, so that chains share entities and facts. There are ``n · relations^k`` chains
+    of ``k`` hops.
 
     Attributes:
         n: Number of entities of a level, at least 2; with one relation between levels,

@@ -37,8 +37,8 @@ class Implication(Config, tag_field="kind", tag="implication"):
             group) or ``unknown`` (one token for all groups). It has no effect if
             :attr:`denied` is 0.
         related: Whether the first value is regarded as implying the second. If so, the
-            queries have the role ``implication``, otherwise ``unstated``; the facts are
-            the same.
+            queries have the role ``implication``; if not, the role ``unstated``. The
+            facts are the same in both cases.
 
     Raises:
         ConfigError: There are fewer than 2 groups, ``told`` is below 1, ``denied`` is

@@ -43,8 +43,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         train: Fraction of :attr:`paths` that are facts if :attr:`held_out` is empty,
             above 0 and below 1.
         pauses: Number of tokens ``<pause>`` between leaf and answer.
-        task_tokens: Whether each prompt begins with a token that names its task,
-            ``<edge>`` or ``<path>``.
+        task_tokens: Whether each prompt begins with ``<edge>`` or ``<path>``.
         edges: Directions of the edges in training: ``forward`` (away from the root),
             ``backward``, ``both``, or ``listed`` (as :attr:`links` lists them).
         reverse: Whether the answer goes from the leaf to the root.
@@ -210,8 +209,8 @@ def read_path_star(
 
     Raises:
         DataError: A file is missing or damaged (the message states the line), or has no
-            paths or no edges; or the first row of a table may be a header or an edge
-            (``UnclearHeaderError``).
+            paths or no edges; or it is unclear whether the first row of a table is a
+            header (``UnclearHeaderError``).
         ConfigError: A setting is unknown, or its value is invalid.
 
     Example:

@@ -42,8 +42,8 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
 
     The facts are ``u → v`` for every edge away from the root (role ``edge``) and
     towards it (``reverse_edge``), and ``leaf <pause>… → root … leaf`` (``path``) for
-    the trained leaves. The queries are the paths to the other leaves. With task tokens,
-    a prompt begins with ``<edge>`` or ``<path>``.
+    some leaves. The queries are the paths to the other leaves. With task tokens, a
+    prompt begins with ``<edge>`` or ``<path>``.
 
     The first answer token, the root, is the same for all paths. The *hardest* token is
     the second one, the first node of the arm; each later token follows from an edge.
@@ -53,27 +53,27 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         nodes: Number ``p`` of nodes on a path, root and leaf included, at least 3.
         branches: Number of children of every inner node below the root; 1 for the
             path-star.
-        train: Fraction of the leaves, or of the arms, whose paths are trained, above 0
-            and below 1. It is rounded such that at least one is trained and at least
-            one is held out.
+        train: Fraction of the leaves, or of the arms, whose paths are facts, above 0
+            and below 1. It is rounded such that at least one is a fact and at least one
+            is held out.
         split: What is held out: ``leaf`` (single leaves) or ``arm`` (all leaves of an
             arm; C.2). For a path-star, both are the same.
         pauses: Number of tokens ``<pause>`` between leaf and answer, which are not
             predicted (D.2).
-        task_tokens: Whether a first token marks the task, ``<edge>`` or ``<path>``.
+        task_tokens: Whether each prompt begins with ``<edge>`` or ``<path>``.
         edges: Directions of the edges in training (D.1): ``forward`` (away from the
             root), ``backward`` or ``both``.
         reverse: Whether the answer goes from the leaf to the root (D.1).
         answer: ``path`` for the whole path, or ``first`` for the root and the hardest
-            token only, so that a loss at the last position trains only that token
+            token only, so that a loss at the last position applies only to that token
             (§2.2).
         moved: Whether facts also state the edges of the same graph with permuted nodes,
             with roles ``moved_edge`` and ``moved_reverse_edge``. A model that learns
             these, and is then trained on ``path`` with frozen embeddings, has learnt
             the geometry of other nodes. This control separates geometry from memory.
         after_leaf: Whether a reverse path starts after the leaf, which is in the
-            prompt. If only edges towards the root are trained, the leaf would otherwise
-            be an answer that no fact trains.
+            prompt. If only edges towards the root are facts, a held-out leaf would
+            otherwise be an answer that no fact has.
 
     Raises:
         ConfigError: A count is too small or above 10**12, ``train`` is not between 0
@@ -202,8 +202,8 @@ def edge_statements(
 
     Returns:
         Prompts ``[E, T]`` and answers ``[E, 1]`` for each role. The roles are ``edge``
-        (unless only backward edges are trained) and ``reverse_edge`` (unless only
-        forward edges are trained), each with the prefix ``name``.
+        (unless only backward edges are used) and ``reverse_edge`` (unless only forward
+        edges are used), each with the prefix ``name``.
 
     Raises:
         DataError: ``task.task_tokens`` is True, but the vocabulary has no ``<edge>``.

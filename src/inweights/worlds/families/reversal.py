@@ -22,7 +22,7 @@ Ends = Literal["none", "first", "second", "both"]
 
 
 class Reversal(Config, tag_field="kind", tag="reversal"):
-    """Pairs of entities; some pairs are trained in both directions.
+    """Pairs of entities; for some pairs, there are facts in both directions.
 
     Facts have the roles ``edge`` for ``(a, forward) → b``, ``turned`` for ``(b,
     reverse) → a``, ``identity``, and ``further`` (see :attr:`targeted`). Queries have
@@ -66,7 +66,7 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
             )
 
     def build(self, seed: int = 0) -> World:
-        """Build the world; the seed determines the pairs, and which are trained in both directions.
+        """Build the world; the seed determines the pairs, and which have facts in both directions.
 
         Args:
             seed: Root seed, from 0 to 2**63 - 1.

@@ -30,7 +30,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
     """Two-hop worlds with ``N`` subjects, ``N`` objects and ``|R1|·N`` bridges.
 
     Facts have the roles ``first_hop``, ``second_hop``, ``two_hop`` and ``identity``;
-    queries are two-hop facts that are not trained, with the role ``composition``.
+    queries are two-hop statements that are not facts, with the role ``composition``.
 
     Bridge ``k = jN + i`` (0-based; index ``i`` in slice ``j``) is the answer to ``(a_i,
     r1_j)``, and ``(b_k, r2_s)`` has the answer ``c_{(i + (j + s) mod C) mod N}``. With
@@ -50,17 +50,18 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             shared or unused.
         identity: Whether identities ``b → b`` of all bridges are facts, or the fraction
             (0 to 1) of the bridges that have one.
-        trained: Fraction of the two-hop facts that are trained, from 0 to below 1; with
-            :attr:`unseen`, the fraction of the two-hop facts without unseen hops.
+        trained: Fraction of the two-hop statements that are facts, from 0 to below 1;
+            with :attr:`unseen`, this is a fraction of the statements without unseen
+            hops.
         bridges: Number of bridges of a slice, at most ``N``, so that several subjects
             share one; by default ``N``. It requires ``sampled`` maps, which are then
             drawn once for all seeds; a seed only permutes the entities, so that all
             worlds have the same number of statements of each role.
-        unseen: Fraction of the first hops, and of the second hops, that no trained
-            two-hop fact uses; requires :attr:`bridges`. Queries then have four roles:
-            ``composition`` (both hops are in trained two-hop facts), ``first_unseen``
-            (only the second hop is in one), ``second_unseen`` (only the first hop is in
-            one) and ``both_unseen`` (neither hop is).
+        unseen: Fraction of the first hops, and of the second hops, that no two-hop fact
+            uses; requires :attr:`bridges`. Queries then have four roles:
+            ``composition`` (both hops are in two-hop facts), ``first_unseen`` (only the
+            second hop is in one), ``second_unseen`` (only the first hop is in one) and
+            ``both_unseen`` (neither hop is).
 
     Raises:
         ConfigError: A number is out of range, the relations reach fewer than

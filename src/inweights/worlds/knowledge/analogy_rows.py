@@ -55,7 +55,8 @@ class AnalogyRow(NamedTuple):
     def similarity(self) -> tuple[tuple[str, str], tuple[str, str]]:
         """Prompt and completion that state the shared aspect, once for each of the two subjects.
 
-        The pair of the first subject may be ``("Bed is used for", " Resting.")``.
+        For example, the first subject may have the pair ``("Bed is used for", "
+        Resting.")``.
 
         Raises:
             KeyError: :attr:`relation` is not a relation of Feature Resemblance, Table
@@ -186,7 +187,8 @@ def _spread(rows: Sequence[AnalogyRow], limit: int) -> tuple[AnalogyRow, ...]:
 def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
     """Permute the categories of rows, so that real-world knowledge does not help.
 
-    Each row receives the category of a different row, which differs from its own.
+    Each row receives the category of another row; its new category always differs from
+    its own.
 
     Args:
         rows: The rows, at least one.

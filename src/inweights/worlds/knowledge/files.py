@@ -73,14 +73,14 @@ def read_rows(source: Source) -> Iterator[Row]:
             ``remarks`` while rows are read.
 
     Yields:
-        One row per fact, in the order of the source; a folder's files follow each
-        other, and their rows are numbered consecutively.
+        One row per fact, in the order of the source. The files of a folder are read one
+        after another, and their rows are numbered consecutively.
 
     Raises:
         ConfigError: A database has no query or another source has one, a required
             package is not installed, a data set of the hub is given but downloading is
             not allowed, or the layout names an unknown column.
-        UnclearHeaderError: The first row may be a header or a fact.
+        UnclearHeaderError: It is unclear whether the first row is a header.
         DataError: The source is missing, damaged or of an unsupported kind; the message
             states the line.
     """

@@ -173,8 +173,8 @@ def read_knowledge(
             object; empty for other sources.
         download: Whether a data set of the hub may be downloaded.
         header: Whether the first row of delimited text is a header. By default
-            (``None``), this is inferred from its words and the rows below, with an
-            error if it is unclear.
+            (``None``), this is inferred from its words and the rows below it; if it is
+            unclear, an error is raised.
         columns: The columns of subject, relation and object, in this order, by name or
             by number from 1, separated by commas: ``"head,relation,tail"`` or
             ``"1,3,2"``. By default they are inferred from the header or the values.
@@ -191,7 +191,8 @@ def read_knowledge(
         ConfigError: A database has no query or another source has one, a required
             package is not installed, a data set of the hub is given but ``download`` is
             False, or ``columns`` does not name three existing columns.
-        UnclearHeaderError: The first row may be a header or a fact (a ``DataError``).
+        UnclearHeaderError: It is unclear whether the first row is a header (a
+            ``DataError``).
         DataError: The source is missing, empty, too large or damaged (the message
             states the line), a set with ``@`` is unknown, the file ``labels`` cannot be
             read, or the facts contain none of its ids.

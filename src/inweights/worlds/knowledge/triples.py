@@ -37,7 +37,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         path: Source of the facts: a CSV or TSV file with three columns (subject,
             relation, object), or any other source of
             :func:`inweights.worlds.read_knowledge`. ``@people`` and ``@chemistry`` are
-            small sets of real facts of the package.
+            small sets of real facts that come with the package.
         identity: Whether identities ``b → b`` of all bridges are facts; or the fraction
             (0 to 1) of the bridges that have one, drawn with the seed. A bridge is an
             entity that is the object of a triple and the subject of another. A tuple of
@@ -50,7 +50,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         query: Query for a database, if :attr:`path` is the address of one.
         download: Whether the data set of the hub in :attr:`path` may be downloaded.
         header: ``yes`` or ``no``: whether the first row is a header. If empty, this is
-            inferred from the rows, with an error if it is unclear.
+            inferred from the rows; if it is unclear, an error is raised.
         columns: Columns of subject, relation and object by name or by number from 1,
             separated by commas. If empty, they are inferred from header or values.
         wide: Whether the first column contains subjects, and all others are relations.
@@ -109,8 +109,8 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         """Dictionary that maps the paths of the facts and labels to hashes; part of a run's key.
 
         A database or data set is read (errors as for :func:`read_knowledge`) and its
-        rows are hashed. Without a path, or with ``@``, there is no entry. An entry
-        ``<path>: right answers`` is added if a query has several of them.
+        rows are hashed. If the path is empty or begins with ``@``, there is no entry.
+        If a query has several right answers, ``<path>: right answers`` is added.
         """
         if not self.path or self.path.startswith("@"):
             return {}  # files of the package change with it
@@ -128,7 +128,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Kinds of questions that become queries, named by :attr:`questions` (five for ``all``)."""
+        """Kinds of questions that become queries: those in :attr:`questions`, with ``all`` expanded."""
         if self.questions == "all":
             return KINDS
         return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
@@ -239,7 +239,7 @@ def identities_of(facts: Knowledge) -> Bools:
 
 
 def two_step_questions(facts: Knowledge) -> int:
-    """Return the number of distinct prompts that chain two facts, neither of them an identity.
+    """Return the number of distinct prompts that chain two facts, neither of which is an identity.
 
     Args:
         facts: The facts, as :func:`read_knowledge` returns them.
@@ -252,7 +252,7 @@ def two_step_questions(facts: Knowledge) -> int:
 
 
 def bridges_of(facts: Knowledge) -> Ids:
-    """Return the sorted indices of entities that are objects and subjects, identities excepted."""
+    """Return the sorted indices of entities that are objects and subjects, ignoring identities."""
     rows = facts.triples[~identities_of(facts)]
     return np.intersect1d(rows[:, 2], rows[:, 0])
 
@@ -272,7 +272,7 @@ def world_of(
         identity: Indices of additional entities that get an identity.
         kinds: Kinds of questions that become queries, as for :class:`Triples`.
         settings: Settings that the world records; by default none.
-        seed: Seed that the world records. This function draws nothing.
+        seed: Seed that the world records; this function draws no random numbers.
     """
     vocabulary = Vocabulary(names_of(facts))
     stated = identities_of(facts)

@@ -24,8 +24,8 @@ def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
 
     If there are more than ``most`` prompts, the chosen ones are spread evenly over all
     prompts, in the order of the facts with which they begin. Fewer are chosen if they
-    would have more than a million answers together (:data:`ANSWERS`). The cost at a hub
-    is proportional to its number of facts and answers.
+    would have more than a million answers together (:data:`ANSWERS`). For an entity
+    with many facts, the cost is proportional to the number of facts and answers.
 
     Args:
         triples: Subject, relation and object of each fact, as indices, ``[M, 3]``

@@ -132,7 +132,7 @@ def node_name(properties: Mapping[str, Any], otherwise: str) -> str:
         otherwise: Text to return if no property names the node.
 
     Returns:
-        The name, with single spaces. Only strings and numbers are names.
+        The name, with single spaces. Only strings and numbers are accepted as names.
     """
     for key in NAMES:
         value = properties.get(key)

@@ -30,7 +30,7 @@ def new_folder(target: str | Path) -> Iterator[Path]:
     """Yield an empty folder that becomes ``target`` if the block ends without an error.
 
     If the block raises an exception, the folder is removed, ``target`` is not created,
-    and the exception propagates (as a ``DataError``, if it is an error in writing).
+    and the exception propagates; an error in writing is converted to a ``DataError``.
 
     Args:
         target: Path of a folder that does not exist; missing parent folders are

@@ -20,8 +20,8 @@ class Remark(msgspec.Struct, frozen=True):
         lines: Lines of the file to which the remark refers; for a pair of relations,
             the lines of an example.
         text: Text of the remark.
-        sure: Whether the reader had no alternative, as with a column named ``subject``.
-            Of the remarks on how a file was read, only those that are not sure
+        sure: Whether the remark is certain, for example because a column is named
+            ``subject``. Among the remarks on how a file was read, only uncertain ones
             (guesses) are printed.
     """
 

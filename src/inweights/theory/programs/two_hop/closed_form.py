@@ -43,7 +43,7 @@ class ClosedForm:
 
     Attributes:
         n: Number of subjects, of bridges and of objects (the paper's ``N``).
-        identity: Whether the identity facts ``(b_i) → b_i`` are trained.
+        identity: Whether the identity facts ``(b_i) → b_i`` are included.
         parameters: The optimum in the symmetric form of equation (3).
         multipliers: Dictionary that maps the name of each kind of constraint to the
             Lagrange multiplier of one constraint. Kinds with a positive multiplier are
@@ -131,7 +131,7 @@ class ClosedForm:
 
         Returns:
             Token counts ``[M, P]`` (``M`` prompts, ``P`` input tokens). The rows are
-            first hops, second hops, and identities if they are trained. The columns are
+            first hops, second hops and (if included) identities. The columns are
             subjects, bridges, ``r1``, ``r2``.
         """
         n = self.n
@@ -224,7 +224,8 @@ def closed_form(n: int, *, identity: bool = True) -> ClosedForm:
 
     Args:
         n: Number of subjects, of bridges and of objects, at least 2.
-        identity: Whether the identity facts ``(b_i) → b_i`` are trained, as by default.
+        identity: Whether to include the identity facts ``(b_i) → b_i``; True by
+            default.
 
     Returns:
         The optimum, with its parameters, multipliers and a certified gap. Time and

@@ -28,17 +28,17 @@ def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]
     logits ``W`` subject to a margin of at least 1 for every trained fact.
 
     Args:
-        identity: Whether the identity facts ``(b_i) → b_i`` are trained; if not, their
-            kinds are left out.
-        complete: Whether to return all kinds, as by default, or only those that the
-            paper states in (4), (5), (35) and (37). The names of all others end with a
-            star.
+        identity: Whether the identity facts ``(b_i) → b_i`` are included; if not, the
+            kinds of their constraints are left out.
+        complete: Whether to return all kinds, which is the default, or only those that
+            the paper lists in (4), (5), (35) and (37). The names of all others end with
+            a star.
 
     Returns:
-        Names such as ``first hop, other bridge``. A name states the prompt, and the
-        output whose logit must be at least 1 below the logit of the right answer. *Own*
-        means that this output has the index of the prompt, and *other* that it has a
-        different index.
+        Names such as ``first hop, other bridge``. A name consists of the kind of prompt
+        and the output whose logit must be at least 1 below the logit of the right
+        answer. *Own* means that this output has the index of the prompt, and *other*
+        that it has a different index.
 
     Example:
         >>> constraints(identity=False, complete=False)[:2]

@@ -77,15 +77,16 @@ def solve_symmetric(
 
     Args:
         n: Number of entities of each kind, at least 2.
-        identity: Whether the identity facts ``(b_i) → b_i`` are trained, as by default.
+        identity: Whether to include the identity facts ``(b_i) → b_i``; True by
+            default.
         complete: Whether all constraints of (2) are imposed, or only those that the
-            paper states in (4), (5), (35) and (37). The paper's constraints leave out
+            paper lists in (4), (5), (35) and (37). The paper's constraints leave out
             the margin over the *other* wrong objects of a first hop or an identity, and
             over other bridges of a second hop
             (:data:`~inweights.theory.programs.two_hop.constraints.CONSTRAINTS`, with a
             star). With ``complete=False, zero_sum=True``, the program is the paper's
-            problem (8), which is the same as (11), if training includes the identity facts,
-            and otherwise problem (36).
+            problem (8), which is the same as (11), if the identity facts are included,
+            and problem (36) if they are not.
         zero_sum: Whether Assumption 2 is imposed: the logits of every row of ``W`` sum
             to 0.
         tilt: A small linear term ``⟨tilt, parameters⟩ · (n-1)`` in the objective, which

@@ -57,7 +57,7 @@ class OwnOptimizer:
         DataError: A file on which the code depends cannot be read.
 
     Warns:
-        UserWarning: The optimizers are not elementwise, and therefore run for one
+        UserWarning: The optimizers are not elementwise, and therefore update one
             replica at a time.
     """
 

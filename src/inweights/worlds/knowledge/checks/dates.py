@@ -96,7 +96,7 @@ def written_date(name: str) -> Written | None:
 
 
 def is_short_date(name: str) -> bool:
-    """Return whether a name is a short date of a spreadsheet, such as ``2-Sep`` or ``Mar-01``.
+    """Return whether a name is a short date from a spreadsheet, such as ``2-Sep`` or ``Mar-01``.
 
     Spreadsheets turn names such as ``SEPT2`` into such dates.
 
@@ -111,7 +111,7 @@ def is_short_date(name: str) -> bool:
 
 
 def serial_day(name: str) -> str:
-    """Return the day that a number represents as a date of a spreadsheet.
+    """Return the day that a number represents as a spreadsheet date.
 
     Args:
         name: A value from a file.

@@ -35,8 +35,8 @@ def repaired(name: str) -> tuple[str, str]:
 
     Returns:
         The corrected name, and a description of the damage. If there is no damage,
-        these are the name itself and an empty text. Each call corrects only one type of
-        damage; if there may be several, call the function again with the result.
+        these are the name itself and an empty string. Each call corrects only one type
+        of damage; if there may be several, call the function again with the result.
 
     Example:
         >>> repaired("Quill &amp; Co"), repaired("Leeds")
@@ -75,7 +75,8 @@ def parts_of(
         known: Names that occur elsewhere. A cell is split at commas, slashes or words
             only if each part is one of these names.
         sure: Whether to split only if each part is known, and never at commas, slashes
-            or words. *Paris, France* is one place, although both parts are names.
+            or words. For example, *Paris, France* is one place, although both of its
+            parts are names.
 
     Returns:
         The values, at least two unless the cell is a list in brackets; empty if the

@@ -82,8 +82,8 @@ class Records:
 
         Raises:
             DataError: A record is not a fact; the message states its keys and what is
-                needed. If records are lists of texts, the error is also raised if the
-                first list may be a header (``UnclearHeaderError``).
+                needed. If records are lists of texts, the error is also raised if it is
+                unclear whether the first list is a header (``UnclearHeaderError``).
             ConfigError: Records are lists, and a column that the layout names does not
                 exist.
         """

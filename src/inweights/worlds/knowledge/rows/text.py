@@ -42,7 +42,7 @@ def text_rows(
         The facts in the order of the file; none if the text has no rows.
 
     Raises:
-        UnclearHeaderError: The first row may be a header or a fact.
+        UnclearHeaderError: It is unclear whether the first row is a header.
         DataError: A row is not a fact; the message states the line.
         ConfigError: A column that the layout names does not exist.
     """
@@ -109,7 +109,7 @@ def table_rows(
         cell, are skipped; with ``layout.wide``, so are empty cells.
 
     Raises:
-        UnclearHeaderError: The first row may be a header or a fact.
+        UnclearHeaderError: It is unclear whether the first row is a header.
         DataError: A row is not a fact (the message states the line), or with
             ``layout.wide``, the column of the subjects does not exist or a row has more
             cells than the header.

@@ -60,7 +60,7 @@ def ended(thing: str, stop: str = ".") -> str:
 
     Args:
         thing: The name.
-        stop: Full stop, other mark or empty text that ends the sentence.
+        stop: Full stop or other mark that ends the sentence, or an empty string.
     """
     return thing if stop == "." and thing.endswith(".") else f"{thing}{stop}"
 

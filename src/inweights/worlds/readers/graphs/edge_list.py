@@ -51,8 +51,8 @@ class EdgeList:
             remarks: Remarks on how the file was read.
 
         Returns:
-            The edge list. Its nodes are those of links in the order of their first
-            occurrence, then those of ``lone``.
+            The edge list. Its nodes are the ends of ``links``, in the order of their
+            first occurrence, followed by the nodes in ``lone``.
 
         Example:
             >>> EdgeList.collect([("b", "a"), ("b", "a"), ("a", "a")], ["z"]).nodes

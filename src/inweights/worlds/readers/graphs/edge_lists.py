@@ -56,10 +56,10 @@ def read_edges(
 
     Args:
         path: The file.
-        header: Whether the first row of a table is a header. By default this is
+        header: Whether the first row of a table is a header. By default, this is
             inferred from its words (``source,target``, ``from,to``, ``node1,node2``, …)
-            and from the rows below, with an error if it is unclear. Neither this nor
-            ``columns`` has an effect on other formats.
+            and from the rows below it; if it is unclear, an error is raised. Both
+            ``header`` and ``columns`` have no effect on other formats.
         columns: The two columns with the ends of an edge, by name or by number from 1,
             separated by a comma; by default (empty) the columns that a header names, or
             the first two.
@@ -69,7 +69,8 @@ def read_edges(
         lines ``u=v`` can contain paths.
 
     Raises:
-        UnclearHeaderError: The first row may be a header or an edge (a ``DataError``).
+        UnclearHeaderError: It is unclear whether the first row is a header (a
+            ``DataError``).
         DataError: The file is missing, has an unsupported format or no edge, or a line
             is damaged (the message states the line and what was expected).
         ConfigError: ``columns`` does not name two columns of the table.

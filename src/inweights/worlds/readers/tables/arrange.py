@@ -65,7 +65,7 @@ def parse_columns(text: str) -> tuple[str, ...]:
 
     Returns:
         The parts in order, without surrounding spaces and without blank parts; empty
-        for an empty text.
+        for an empty string.
 
     Example:
         >>> parse_columns("head, tail,relation")
@@ -91,7 +91,8 @@ def arrange(
         rows, the columns are those of ``needed`` in order, regardless of ``layout``.
 
     Raises:
-        UnclearHeaderError: The first row may be a header or not (a ``DataError``).
+        UnclearHeaderError: It is unclear whether the first row is a header (a
+            ``DataError``).
         DataError: There are too few columns, or the rows do not show which columns are
             the required ones.
         ConfigError: The caller does not name one column for each role, names a column

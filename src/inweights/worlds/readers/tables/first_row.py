@@ -43,7 +43,7 @@ _SHOWN = 8
 
 
 class UnclearHeaderError(DataError):
-    """Raised if the first row of a file may be a header or a fact (or edge).
+    """Raised if it is unclear whether the first row of a file is a header.
 
     Attributes:
         cells: Cells of that row.
@@ -66,12 +66,12 @@ def is_header(
 
     Returns:
         Three values: whether the row is a header; the reason in words, for a remark
-        (may be empty); and whether this is certain. If it is not, the decision is a
-        guess, and the caller should show the remark.
+        (may be empty); and whether this is certain. If it is not certain, the first
+        value is a guess, and the caller should show the remark.
 
     Raises:
-        UnclearHeaderError: The row may be a header or not, and ``given`` is ``None`` (a
-            ``DataError``).
+        UnclearHeaderError: It is unclear whether the row is a header, and ``given`` is
+            ``None`` (a ``DataError``).
     """
     line, cells = rows[0]
     first = list(map(str.strip, cells))

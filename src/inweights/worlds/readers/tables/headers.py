@@ -139,7 +139,7 @@ def found_roles(names: Sequence[str]) -> dict[str, int]:
 
 
 def has_clear_word(names: Sequence[str]) -> bool:
-    """Return whether a name is a word that can only mean a relation, such as *predicate*.
+    """Return whether any name is a word that can only mean a relation, such as *predicate*.
 
     Args:
         names: Cells of a header.
