@@ -128,7 +128,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Kinds of questions that become queries: those in :attr:`questions`, with ``all`` expanded."""
+        """Kinds of questions that become queries, as a tuple; see :attr:`questions`."""
         if self.questions == "all":
             return KINDS
         return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]

@@ -224,8 +224,7 @@ def closed_form(n: int, *, identity: bool = True) -> ClosedForm:
 
     Args:
         n: Number of subjects, of bridges and of objects, at least 2.
-        identity: Whether to include the identity facts ``(b_i) → b_i``; True by
-            default.
+        identity: Whether to include the identity facts ``(b_i) → b_i`` (the default).
 
     Returns:
         The optimum, with its parameters, multipliers and a certified gap. Time and

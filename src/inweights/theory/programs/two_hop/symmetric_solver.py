@@ -77,8 +77,7 @@ def solve_symmetric(
 
     Args:
         n: Number of entities of each kind, at least 2.
-        identity: Whether to include the identity facts ``(b_i) → b_i``; True by
-            default.
+        identity: Whether to include the identity facts ``(b_i) → b_i`` (the default).
         complete: Whether all constraints of (2) are imposed, or only those that the
             paper lists in (4), (5), (35) and (37). The paper's constraints leave out
             the margin over the *other* wrong objects of a first hop or an identity, and
