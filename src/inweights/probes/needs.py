@@ -32,7 +32,7 @@ _DRAWS = 2**22
 _POSITIONS = 2**14
 #: Options of probes that select what is measured.
 _SELECTIONS = ("layers", "places", "parts", "methods")
-#: Largest number of pairs of nodes that a probe sorts.
+#: Maximum number of pairs of nodes that a probe sorts.
 _SORTED = 100_000
 
 
@@ -42,7 +42,7 @@ def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float
     Args:
         model: The probed model.
         worlds: One world, or one for each replica; sizes are those of the first one.
-        most: Largest number of statements that the probe reads; by default no limit.
+        most: Maximum number of statements that the probe reads; by default no limit.
 
     Returns:
         A dictionary from the name of an array to its number of entries:

@@ -24,7 +24,7 @@ from inweights.support.border import guarded
 from inweights.worlds.arrays import Num
 from inweights.worlds.world import World
 
-#: Largest number of names that a message lists.
+#: Maximum number of names that a message lists.
 _LISTED = 5
 #: Largest number in an embedding: below it, sums of squares stay finite in single
 #: precision.

@@ -18,7 +18,7 @@ from inweights.errors import DataError, unknown_name
 from inweights.probes.geometry.embedding import Embedding
 from inweights.support.limits import check_memory, missing_file, read_text
 
-#: Largest number of digits of a count; no file has more rows or columns.
+#: Maximum number of digits of a count; no file has more rows or columns.
 _DIGITS = 18
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".model")
 

@@ -33,7 +33,7 @@ from inweights.theory.geometric_memory.spectral import EXACT
 from inweights.worlds.arrays import Float, Floats
 from inweights.worlds.world import World
 
-#: Largest number of pairs for which ranks in the null distribution are exact.
+#: Maximum number of pairs for which ranks in the null distribution are exact.
 _SORTED = 50_000
 #: Remainders modulo 2 of the numbers of hops that are used.
 _HOPS = {"all": (0, 1), "even": (0,), "odd": (1,)}

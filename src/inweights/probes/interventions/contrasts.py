@@ -67,7 +67,7 @@ def contrasts(
         model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
-        most: Largest number of statements in each group, at least 2. The first ones are
+        most: Maximum number of statements in each group, at least 2. The first ones are
             used, and partners are chosen among them.
 
     Yields:

@@ -68,9 +68,9 @@ def edits(
             ``attribution`` or ``similarity``, or ``edge``.
         method: Method by which the weights are changed: ``rank-one``, ``training`` or
             ``embedding``; see :class:`~inweights.training.Edit`.
-        most: Largest number of facts that are edited, at least 1; the first ones are
+        most: Maximum number of facts that are edited, at least 1; the first ones are
             used.
-        steps: Largest number of updates of an edit by gradient descent (``training``
+        steps: Maximum number of updates of an edit by gradient descent (``training``
             and ``embedding``).
         rate: Learning rate of an edit by gradient descent, above 0.
         at_once: Number of facts that are edited together in one copy, at least 1.

@@ -75,7 +75,7 @@ def carries(
             GPT such as ``block.0.head.1``. If an element is itself a list of names,
             their states are replaced together. By default, each layer is replaced
             separately.
-        most: Largest number of base queries, at least 1. The first ones are used, and
+        most: Maximum number of base queries, at least 1. The first ones are used, and
             their sources are chosen among them.
 
     Returns:

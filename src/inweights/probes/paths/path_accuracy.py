@@ -133,7 +133,7 @@ def arm_cosines(
         model: Model with a table of token embeddings and ``R`` replicas.
         worlds: One world with paths whose answers begin with the root, or one for each
             replica.
-        arms: Largest number of arms, at least 1; the arms of the first statements of
+        arms: Maximum number of arms, at least 1; the arms of the first statements of
             the part are used.
         part: ``queries`` (paths on which the model was not trained) or ``facts``.
         layer: Source of the vectors: ``tokens`` for the token embeddings, or one of

@@ -118,7 +118,7 @@ def render_frames(
     Args:
         film: Rows of :func:`snapshot` of one replica, with a column ``step``.
         world: World of the graph on which the model was trained.
-        frames: Largest number of frames. They are chosen among the recorded steps, more
+        frames: Maximum number of frames. They are chosen among the recorded steps, more
             densely at the start; below 2, all recorded steps are used.
 
     Returns:

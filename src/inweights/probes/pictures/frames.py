@@ -18,7 +18,7 @@ def moments(steps: Sequence[int], frames: int = 40) -> list[int]:
 
     Args:
         steps: Recorded steps, in any order.
-        frames: Largest number of chosen steps. Below 2, all steps are chosen.
+        frames: Maximum number of chosen steps. Below 2, all steps are chosen.
 
     Returns:
         The chosen steps, ascending and without repetition, including the first and the

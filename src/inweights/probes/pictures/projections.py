@@ -120,7 +120,7 @@ def bridge_projection(
         model: Model with ``R`` replicas.
         worlds: One two-hop world, or one for each replica.
         method: ``pca`` or ``tsne``; see :func:`project`.
-        samples: Largest number of pairs of a subject and its bridge, at least 1. They
+        samples: Maximum number of pairs of a subject and its bridge, at least 1. They
             are evenly spaced over the pairs of the world.
         place: Prompts of a pair: ``first_hop`` for ``(e1, r1)`` and ``(e2)``, or
             ``query`` for ``(e1, r1, r2)`` and ``(e2, r2)``, where ``e2`` is the bridge

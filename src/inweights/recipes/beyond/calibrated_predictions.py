@@ -24,7 +24,7 @@ from inweights.worlds.families.random_facts import RandomFacts
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``calibrated_predictions.toml``. A value of the wrong
     type raises a ``ConfigError``; :func:`plan` checks most ranges.

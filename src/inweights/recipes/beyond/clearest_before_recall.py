@@ -17,7 +17,7 @@ STORED = "full recall"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``clearest_before_recall.toml``. A value of the wrong
     type raises a ``ConfigError``; :func:`plan` checks most ranges.
@@ -27,7 +27,7 @@ class Settings(iw.Config):
             ``irregular``.
         architectures: Names of architectures, any of ``TinyGPT``, ``TinySSM`` and
             ``TinyNN``.
-        most: Largest number of updates of a training run, at least 0. With 0, the
+        most: Maximum number of updates of a training run, at least 0. With 0, the
             paper's number is used.
         every: Number of steps between two measurements, at least 1.
     """

@@ -15,7 +15,7 @@ COLUMNS = ("success", "similarity", "attribution")
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``curriculum_map.toml``. A value of the wrong type
     raises a ``ConfigError``; :func:`plan` checks most ranges.

@@ -31,7 +31,7 @@ KNOWN = ("control", "identity")
 
 
 class Settings(InventedSettings):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``does_the_bridge_help.toml``. The fields ``model``,
     ``device``, ``world``, ``tokens`` and ``tuning`` are described in

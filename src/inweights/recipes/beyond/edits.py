@@ -20,7 +20,7 @@ TRAINING = "training"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``edits.toml``. A value of the wrong type raises a
     ``ConfigError``; :func:`plan` checks most ranges.
@@ -29,7 +29,7 @@ class Settings(iw.Config):
         n: Number of chains of the two-hop world, at least 2.
         model: Config of the GPT.
         steps: Number of updates of each training run.
-        most: Largest number of facts to edit. Each fact is edited separately.
+        most: Maximum number of facts to edit. Each fact is edited separately.
     """
 
     n: int = 20

@@ -17,7 +17,7 @@ MLPS: dict[str, Literal["folded", "relu"]] = {"linear": "folded", "ReLU": "relu"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``frozen_or_reversed.toml``. A value of the wrong
     type raises a ``ConfigError``; :func:`plan` checks most ranges.

@@ -48,7 +48,7 @@ SHOWN = (GPT, NN)
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``geometry_disputed.toml``.
 

@@ -80,7 +80,7 @@ MINI_READ = _star(
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``how_far_geometry_carries.toml``. A value of the
     wrong type raises a ``ConfigError``; :func:`plan` checks most ranges.

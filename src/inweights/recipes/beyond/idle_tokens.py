@@ -27,7 +27,7 @@ MOST = 64
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``idle_tokens.toml``. A value of the wrong type
     raises a ``ConfigError``; :func:`plan` checks most ranges.
@@ -37,7 +37,7 @@ class Settings(iw.Config):
             ``irregular``.
         architectures: Names of architectures, any of ``TinyNN`` and ``TinyGPT``.
         counts: Numbers of idle tokens, one for each condition, at least 0.
-        most: Largest number of updates of a training run, at least 0. With 0, the
+        most: Maximum number of updates of a training run, at least 0. With 0, the
             paper's number is used.
     """
 

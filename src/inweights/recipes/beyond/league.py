@@ -104,7 +104,7 @@ STANDING: dict[str, Callable[[int], Entrant]] = {
 
 
 class Settings(Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``league.toml``.
 

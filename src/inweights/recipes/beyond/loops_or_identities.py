@@ -29,7 +29,7 @@ HALF = "block.1"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``loops_or_identities.toml``. A value of the wrong
     type raises a ``ConfigError``; :func:`plan` checks most ranges.

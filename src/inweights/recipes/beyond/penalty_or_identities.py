@@ -38,7 +38,7 @@ LABELS = ("model", "remedy", "compositions")
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``penalty_or_identities.toml``. A value of the wrong
     type raises a ``ConfigError``; :func:`plan` checks most ranges.

@@ -45,7 +45,7 @@ GRID = "grid"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``positions_decide.toml``. A value of the wrong type
     raises a ``ConfigError``; :func:`plan` checks most ranges.
@@ -57,7 +57,7 @@ class Settings(iw.Config):
         steps: Number of updates of a GPT on the path-star.
         mamba_steps: Number of updates of Mamba on the path-star.
         leaves: Number of training paths in each update.
-        grid_steps: Largest number of updates on the grid.
+        grid_steps: Maximum number of updates on the grid.
         every: Number of steps between two points of the curves, at least 1.
         draws: Number of random embeddings for the null distribution of the correlation
             on the grid.

@@ -28,7 +28,7 @@ OTHERS = ("shared answers", "pairs", "several values", "three hops", "twice the 
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``predicted_composition.toml``. A value of the wrong
     type raises a ``ConfigError``; :func:`plan` checks most ranges.

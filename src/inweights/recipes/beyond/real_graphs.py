@@ -26,7 +26,7 @@ MOST = 10_000
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``real_graphs.toml``.
 

@@ -73,7 +73,7 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``recall_by_selection.toml``. A value of the wrong
     type raises a ``ConfigError``; :func:`plan` checks most ranges.

@@ -24,7 +24,7 @@ LABELS = ("beside", "told")
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``targets_or_identities.toml``. A value of the wrong
     type raises a ``ConfigError``; :func:`plan` checks most ranges.

@@ -60,7 +60,7 @@ def design() -> dict[str, list[int]]:
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``what_decides.toml``. A value of the wrong type
     raises a ``ConfigError``; :func:`plan` checks most ranges.

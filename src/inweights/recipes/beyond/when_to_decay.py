@@ -32,7 +32,7 @@ LABELS = ("head", "width", "decayed", "when")
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``when_to_decay.toml``. A value of the wrong type
     raises a ``ConfigError``; :func:`plan` checks most ranges.

@@ -51,7 +51,7 @@ class _Run(iw.Config):
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``where_the_bridge_holds.toml``.
 

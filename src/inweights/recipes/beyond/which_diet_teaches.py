@@ -48,7 +48,7 @@ WORDS = {
 
 
 class Settings(InventedSettings):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``which_diet_teaches.toml``. The fields ``model``
     (the language model) and ``device`` (its torch device) are described in

@@ -19,7 +19,7 @@ _ASKED = {
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``two_hop.toml``. A value of the wrong type raises a
     ``ConfigError``; :func:`plan` checks most ranges.

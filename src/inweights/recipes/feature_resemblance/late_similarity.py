@@ -22,7 +22,7 @@ SUCCEEDS = 0.97
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``late_similarity.toml``. A value of the wrong type
     raises a ``ConfigError``; :func:`plan` checks most ranges.

@@ -9,7 +9,7 @@ CASES = {"lengths": "length", "products": "same", "others": "other"}
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``lemma_18.toml``. A value of the wrong type raises a
     ``ConfigError``; ranges are checked when the recipe is run.

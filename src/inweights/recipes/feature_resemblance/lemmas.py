@@ -31,7 +31,7 @@ HOPS = "two hops"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``lemmas.toml``. A value of the wrong type raises a
     ``ConfigError``; :func:`plan` checks most ranges.

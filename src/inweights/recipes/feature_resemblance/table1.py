@@ -25,7 +25,7 @@ PRINTED: dict[tuple[str, str], tuple[str, float, str]] = {
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``table1.toml``. A value of the wrong type raises a
     ``ConfigError``; :func:`plan` checks most ranges.

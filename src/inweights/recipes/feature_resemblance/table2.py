@@ -11,7 +11,7 @@ from inweights.support.keys.content import contents_of
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``table2.toml``.
 

@@ -46,7 +46,7 @@ class Grid(iw.Config):
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``table3_grid.toml``. A value of the wrong type
     raises a ``ConfigError``; :func:`plan` checks most ranges.

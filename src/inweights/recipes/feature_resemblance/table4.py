@@ -26,7 +26,7 @@ LOSSES = {1.0: 0.0294, 3.0: 0.0077, 5.0: 0.0039}
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``table4.toml``.
 

@@ -12,7 +12,7 @@ from inweights.worlds.families.analogy import Analogy
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``theorems.toml``. A value of the wrong type raises a
     ``ConfigError``; :func:`plan` checks most ranges.

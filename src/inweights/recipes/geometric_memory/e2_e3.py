@@ -23,7 +23,7 @@ COMPLETE = "complete bipartite"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``e2_e3.toml``. A value of the wrong type raises a
     ``ConfigError``; :func:`plan` checks most ranges.
@@ -31,7 +31,7 @@ class Settings(iw.Config):
     Attributes:
         nodes: Numbers of nodes of the cycles, each at least 3. The other graphs have
             approximately as many nodes.
-        most: Largest number of nodes of a complete bipartite graph. The number of its
+        most: Maximum number of nodes of a complete bipartite graph. The number of its
             edges is a quarter of the square of the number of nodes.
         path: Number of nodes of a path of the stars, including the root; at least 2.
         graphs: Names of the graphs that the constructions store, any of ``path-star``,

@@ -145,7 +145,7 @@ _HIDDEN = InContextTraining(
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``fig13.toml``. A value of the wrong type raises a
     ``ConfigError``; :func:`plan` checks most ranges.

@@ -20,7 +20,7 @@ AS_DRAWN = f"{gm.NN}, as the notebook draws it"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``fig23_24.toml``. A value of the wrong type raises a
     ``ConfigError``; :func:`plan` checks most ranges.

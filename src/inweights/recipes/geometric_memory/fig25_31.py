@@ -70,7 +70,7 @@ ABLATIONS: dict[str, Ablation] = {
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``fig25_31.toml``.
 

@@ -13,7 +13,7 @@ IN_CONTEXT = "in context"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``fig2_10_11.toml``. A value of the wrong type raises
     a ``ConfigError``; ranges are checked when the recipe is run.

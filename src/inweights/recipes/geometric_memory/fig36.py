@@ -16,7 +16,7 @@ CONDITIONS = (ways.TWO_PHASE, ways.HEAD_START, ways.GEOMETRY)
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``fig36.toml``. A value of the wrong type raises a
     ``ConfigError``; :func:`plan` checks most ranges.

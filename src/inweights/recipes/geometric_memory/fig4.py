@@ -16,7 +16,7 @@ KEYS = ["graph", "condition", "seed"]
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``fig4.toml``. A value of the wrong type raises a
     ``ConfigError``; :func:`plan` checks most ranges.

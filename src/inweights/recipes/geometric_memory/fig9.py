@@ -21,7 +21,7 @@ CHANCE = "random vectors"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``fig9.toml``. A value of the wrong type raises a
     ``ConfigError``; :func:`plan` checks most ranges.

@@ -18,7 +18,7 @@ MEMORIES = (gm.FROZEN, gm.GPT, gm.NODE2VEC)
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``table1.toml``. A value of the wrong type raises a
     ``ConfigError``; :func:`plan` checks most ranges.

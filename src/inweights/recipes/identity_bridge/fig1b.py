@@ -13,7 +13,7 @@ LABELS = ("model", "relations", "told", "identity")
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``fig1b.toml``. A value of the wrong type raises a
     ``ConfigError``; :func:`plan` checks most ranges.

@@ -19,7 +19,7 @@ UNTIED = ("gpt", "gpt-small")
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``fig2_every.toml``. A value of the wrong type raises
     a ``ConfigError``; :func:`plan` checks most ranges.

@@ -10,7 +10,7 @@ from inweights.worlds.families.implication import Implication
 
 
 class Settings(iw.Config):
-    """Settings of the recipe, with defaults for scale ``cpu``.
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
 
     Values for other scales are in ``implication.toml``. A value of the wrong type
     raises a ``ConfigError``; :func:`plan` checks most ranges.
