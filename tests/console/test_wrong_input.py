@@ -13,7 +13,7 @@ WORLD = ["world", "two-hop"]
 
 #: Words of a command, and a part of the message. FILE is a small file of facts, BROKEN a
 #: file that cannot be parsed, FOLDER an empty folder, PLUGIN a module whose code fails,
-#: NOWHERE a path that does not exist.
+#: ANSWERS a JSON file, and NOWHERE a path that does not exist.
 TABLE: list[tuple[str, str]] = [
     # Commands and options that do not exist, and missing arguments.
     ("runn", "runn"),
@@ -60,6 +60,10 @@ TABLE: list[tuple[str, str]] = [
     ("show demo/two-hop --scale big", "unknown scale 'big'"),
     ("compare feedbeef fig2", "unknown run 'feedbeef'"),
     ("compare two-hop two-hop", "has not been run"),
+    ("compare nowhere.json other.jsonl", "there is no file 'nowhere.json'"),
+    ("compare ANSWERS nowhere.json", "there is no file 'nowhere.json'"),
+    ("compare ANSWERS fig2", "is a file of answers, but 'fig2' is not"),
+    ("compare fig2 ANSWERS", "is a file of answers, but 'fig2' is not"),
     ("export feedbeef --pdf", "unknown run 'feedbeef'"),
     ("export two-hop --latex", "has not been run"),
     ("run demo/two-hop --scale big", "unknown scale 'big'. Known: cpu, paper, smoke"),
@@ -199,10 +203,12 @@ TABLE: list[tuple[str, str]] = [
 def places(tmp_path: Path, monkeypatch) -> dict[str, str]:
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
     monkeypatch.chdir(tmp_path)
-    files = {name: tmp_path / name for name in ("FILE.csv", "BROKEN.toml", "PLUGIN.py")}
+    names = ("FILE.csv", "BROKEN.toml", "PLUGIN.py", "ANSWERS.json")
+    files = {name: tmp_path / name for name in names}
     files["FILE.csv"].write_text("subject,relation,object\na,r,b\nb,s,c\n")
     files["BROKEN.toml"].write_text("{ this is = nothing\n")
     files["PLUGIN.py"].write_text("1 / 0\n")
+    files["ANSWERS.json"].write_text("{}\n")
     folder = tmp_path / "FOLDER"
     folder.mkdir()
     found = {path.stem: str(path) for path in files.values()}

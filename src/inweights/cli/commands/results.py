@@ -6,7 +6,10 @@ from pathlib import Path
 from inweights import actions
 from inweights.cli import console
 from inweights.cli.commands import base
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, DataError
+
+#: Ends of the names of files of answers; no run has such a name.
+_ANSWERS = (".json", ".jsonl")
 
 
 @base.app.command(name="runs")
@@ -111,8 +114,28 @@ def compare(
         answers = [read_answers(path) for path in (first, second)]
         console.comparisons.answers(compare_answers(*answers), json=common.json)
         return
+    _check_answer_files(first, second)
     both = [which.open(name) for name in (first, second)]
     console.results.compared(actions.compare(*both), json=common.json)
+
+
+def _check_answer_files(first: str, second: str) -> None:
+    """Raise an error if one of two names is a file of answers and the other is not.
+
+    Raises:
+        ConfigError: The other name is not a file of answers.
+        DataError: There is no such file.
+    """
+    files = [name for name in (first, second) if Path(name).suffix in _ANSWERS]
+    for file in files:
+        if not Path(file).exists():
+            raise DataError(f"there is no file '{file}'")
+    if files:
+        other = second if files[0] == first else first
+        raise ConfigError(
+            f"'{files[0]}' is a file of answers, but '{other}' is not; give the answers of two "
+            "models, or two runs"
+        )
 
 
 @base.options
