@@ -121,7 +121,7 @@ class OneLayer(Model):
         candidates: Ids of the tokens that the head covers; by default all tokens.
 
     Raises:
-        ConfigError: Embeddings are orthonormal, and the width is smaller than the
+        ConfigError: The embeddings are orthonormal, and the width is smaller than the
             number of tokens; the number of replicas or tokens is below 1; or a
             candidate is not a token or occurs twice.
 
@@ -154,8 +154,8 @@ class OneLayer(Model):
             candidates: Ids of the tokens that the head covers; by default all tokens.
 
         Raises:
-            ConfigError: Embeddings are orthonormal, and the width is smaller than the
-                number of tokens; the number of replicas or tokens is below 1; or a
+            ConfigError: The embeddings are orthonormal, and the width is smaller than
+                the number of tokens; the number of replicas or tokens is below 1; or a
                 candidate is not a token or occurs twice.
         """
         super().__init__(replicas, vocabulary, candidates)

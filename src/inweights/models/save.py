@@ -105,7 +105,7 @@ def load_model(
             changed after it was written; or a file of weights that the config names
             cannot be read.
         ConfigError: This machine has no such device; the kind of the model is not
-            registered (the message says how to give its class); or the config cannot
+            registered (the message states how to pass its class); or the config cannot
             build a model on this machine.
     """
     check_device(str(device))

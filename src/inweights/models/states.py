@@ -104,7 +104,7 @@ class ReadableStates(nn.Module):
             ids, and ``[R, S, D]`` for a packed batch.
 
         Raises:
-            ConfigError: A layer is unknown, ``at`` is a different string, or a sequence
+            ConfigError: A layer is unknown, ``at`` is any other string, or a sequence
                 is longer than the model's context.
             DataError: ``inputs`` are not token ids of these shapes, do not match the
                 number of replicas, or contain an id outside the model's vocabulary
@@ -157,7 +157,7 @@ class ReadableStates(nn.Module):
 
         Raises:
             ConfigError: A layer is unknown or its state cannot be decoded
-                (:meth:`decode`), ``at`` is a different string, or a sequence is longer
+                (:meth:`decode`), ``at`` is any other string, or a sequence is longer
                 than the model's context.
             DataError: ``inputs`` are not token ids of these shapes, do not match the
                 number of replicas, or contain an id outside the model's vocabulary

@@ -106,7 +106,7 @@ def _compare(
     theirs: Float[Tensor, "R m D"],
     bridges: Int[Ids, "_ m"],
 ) -> tuple[Float[Tensor, "R m"], Float[Tensor, " R"], Float[Tensor, "R m"]]:
-    """Return cosines with the right bridge and with others, and 1 if the right one is nearest."""
+    """Return cosines with the correct bridge and with others, and 1 if the former is largest."""
     own, nearest = ours.new_empty(2, *ours.shape[:2])
     total = torch.zeros(len(ours), device=ours.device)
     for rows, cosines, same in cosine_blocks(ours, theirs, bridges):

@@ -58,11 +58,11 @@ def logit_lens(
         distribution for queries; see :func:`~inweights.probes.accuracy`), ``layer``,
         ``depth`` (index of the layer in ``model.layer_names``), ``accuracy`` (share of
         statements for which the first answer token has the largest logit of all
-        candidates), ``probability`` (mean probability of the right answer), ``rank``
+        candidates), ``probability`` (mean probability of the correct answer), ``rank``
         (mean number of candidates with a larger logit) and ``statements`` (number of
-        statements read). If several answers to a prompt are right, any of them counts
-        as right: ``probability`` is the sum of their probabilities, and ``rank`` counts
-        the wrong candidates whose logits are larger than the largest logit of a right
+        statements read). If a prompt has several correct answers, any of them counts as
+        correct: ``probability`` is the sum of their probabilities, and ``rank`` counts
+        the wrong candidates whose logits are larger than the largest logit of a correct
         answer.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Margins of every statement: the right answer's logit minus the best wrong answer's logit.
+"""Margins of every statement: the correct answer's logit minus the largest wrong logit.
 
 :func:`margins` returns one row per statement, while :func:`~inweights.probes.accuracy`
 returns shares.
@@ -34,11 +34,11 @@ def margins(
     Returns:
         One row per replica and statement, with the columns ``replica``, ``part``,
         ``role``, ``distribution`` (``trained``, ``in`` or ``out`` of distribution),
-        ``prompt`` and ``answer`` (names of their tokens; if several answers are right,
-        the first one), ``predicted`` (name of the candidate with the largest logit),
-        ``margin`` (over all wrong candidates) and ``margin_among`` (only over wrong
-        candidates that are answers to other statements of the role), both in logits,
-        and ``right_answers`` (number of right answers to the prompt).
+        ``prompt`` and ``answer`` (names of their tokens; if several answers are
+        correct, the first one), ``predicted`` (name of the candidate with the largest
+        logit), ``margin`` (over all wrong candidates) and ``margin_among`` (only over
+        wrong candidates that are answers to other statements of the role), both in
+        logits, and ``right_answers`` (number of correct answers to the prompt).
 
     Raises:
         ConfigError: A part is unknown, the model has no replica axis or cannot read

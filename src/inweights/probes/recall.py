@@ -40,13 +40,13 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         ``distribution`` (``trained`` for facts, ``in`` or ``out`` of distribution for
         queries), ``statements`` (number of statements), ``accuracy`` (share of
         statements, from 0 to 1, for which the largest logit of *all* candidates of the
-        head belongs to a right answer), ``accuracy_among`` (the accuracy if only
+        head belongs to a correct answer), ``accuracy_among`` (the accuracy if only
         candidates that are an answer to some statement of the role are compared; for
         compositions, these are the objects), ``chance`` (expected accuracy of guessing
         among the answers of the role), ``loss`` (mean cross-entropy over all
-        candidates, in nats; if a query has several right answers, it is computed from
+        candidates, in nats; if a query has several correct answers, it is computed from
         their total probability) and ``right_answers`` (mean number of answers of the
-        role that are right for a prompt). The table is empty if the world has no
+        role that are correct for a prompt). The table is empty if the world has no
         statements.
 
     Raises:
@@ -91,7 +91,7 @@ def _right_counts(
     indices: Int[Ids, " m"],
     allowed: Bool[torch.Tensor, "R K"],
 ) -> Float[torch.Tensor, " R"]:
-    """Return the mean number of allowed candidates that are right answers to a prompt."""
+    """Return the mean number of allowed candidates that are correct answers to a prompt."""
     found = []
     for world, own in zip(worlds, allowed, strict=False):
         tokens = torch.from_numpy(getattr(world, part).right_pairs(indices)[1])

@@ -163,7 +163,7 @@ def entity_pairs(world: World) -> Int[Ids, "P 2"]:
         world: An analogy world, or a two-hop world expressed as an analogy.
 
     Returns:
-        Token ids of all ``P`` pairs, also of those without a conclusion, ``[P, 2]``.
+        Token ids of all ``P`` pairs, including pairs without a conclusion, ``[P, 2]``.
 
     Raises:
         DataError: The world has no conclusions, or neither first hops nor categories

@@ -44,8 +44,8 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
         ``column`` (the output token), ``column_group`` (its group), ``value`` (logit
         minus the mean logit of all outputs for the prompt), ``top`` (whether this logit
         is the largest for the prompt) and ``answer`` (whether the output is the answer
-        of the statement, or the first right answer if a query has several; always false
-        for ``tokens``).
+        of the statement, or the first correct answer if a query has several; always
+        false for ``tokens``).
 
     Raises:
         ConfigError: ``rows`` is neither ``tokens`` nor a role of the world, the table

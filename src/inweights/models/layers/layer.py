@@ -97,7 +97,7 @@ def in_whole_blocks(
         x: Any tensor with a leading replica axis.
 
     Returns:
-        ``operation(x)``, in the shape of ``x``.
+        ``operation(x)``, with the shape of ``x``.
 
     Example:
         >>> in_whole_blocks(F.relu, torch.tensor([[-1.0, 2.0]])).tolist()

@@ -131,7 +131,7 @@ def form_of(
         ConfigError: The call fails, draws random numbers other than those of dropout,
             or does not return finite logits of at least ``vocabulary`` tokens, for all
             positions or for the last one.
-        Exception: Any error of ``read``, which propagates.
+        Exception: Any error raised by ``read``.
     """
     batch, length = _TRIED
     # The largest ids, so that a table that is too small is noticed at once.

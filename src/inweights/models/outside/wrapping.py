@@ -71,7 +71,7 @@ def wrap(
             language model is built; a trained module; a list of trained modules of one
             architecture; or a folder with ``config.json`` and safetensors.
         logits: Function of the module's output that returns the logits; needed only if
-            the output is of a different kind than described for ``factory``.
+            the output has a form that is not described under ``factory``.
         options: Further arguments of a factory, which a sweep can vary as
             ``model.options.NAME``: numbers, strings, dates, arrays, and lists and
             dictionaries of these. They are passed unchanged. A string or path that
@@ -85,10 +85,10 @@ def wrap(
             world's vocabulary, or its number of tokens. Without ``tokens``, the world's
             ids are passed to the module unchanged. If neither is given, the world must
             have the same number of tokens as the module. If the name of an answer
-            consists of several ids, its score is that of the first id
+            consists of several ids, its score is the score of the first id
             (``answers="first"``, the default), or the sum of the log-probabilities of
-            all ids (``answers="sum"``). For ``sum``, the module reads a prompt once
-            more for each further id.
+            all ids (``answers="sum"``). With ``sum``, the module reads each prompt once
+            more for every further id.
 
     Returns:
         For a factory, a :class:`WrapConfig`, whose ``build`` creates models. For trained
@@ -245,7 +245,7 @@ def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
     Raises:
         ConfigError: ``transformers`` is not installed, has no such kind of model, or
             raises a ``ValueError`` for the settings.
-        Exception: Any other error of ``transformers``, which propagates.
+        Exception: Any other error raised by ``transformers``.
     """
     transformers = optional("hf", "a config of transformers")
     # Special tokens of the published vocabulary lie outside a small one.

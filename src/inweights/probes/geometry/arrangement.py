@@ -70,8 +70,9 @@ def agreement(
         One row per replica, with the columns ``replica``, ``distance`` (Procrustes
         distance, mean over the other replicas), ``nearest`` (distance from the nearest
         replica), ``null_mean`` and ``null_low`` (mean and 2.5% quantile of the distance
-        of two random embeddings) and ``p``, the share of distances, among those of the
-        random pairs and ``distance`` itself, that are at most ``distance``.
+        between two random embeddings) and ``p``, the share of distances that are at
+        most ``distance``, among the distances of the random pairs and ``distance``
+        itself.
 
     Raises:
         ConfigError: ``dimensions`` is below 0, the layer is unknown, the model has no

@@ -77,8 +77,8 @@ def geometric_margin(
         above 0), ``null_positive`` and ``null_worst`` (means of ``positive`` and
         ``worst`` in the null distribution, where the scale of margins differs from the
         model's), ``null_all`` (share of draws whose mean margin is above 0) and ``p``
-        (share of the values of ``positive``, among those of the draws and the replica's
-        own, that are at least as large as the replica's own).
+        (share of the values of ``positive`` that are at least as large as the replica's
+        own, among the values of the draws and the replica's own).
 
     Raises:
         DataError: The model is not a TinyNN, a world is not a graph, the graph is

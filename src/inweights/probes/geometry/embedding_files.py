@@ -54,10 +54,10 @@ def read_embedding(
     Raises:
         DataError: The file is missing, damaged, a pickle or too large for memory; rows
             have no names, or the number of names differs from the number of rows; a
-            number is NaN or exceeds 1e15 in size; the array has one axis or more
-            than three, or is empty; ``names`` is given for a text file; none of the
-            names in ``only`` occurs in the file; or the file contains several matrices
-            and ``tensor`` is not given.
+            number is NaN or exceeds 1e15 in absolute value; the array has one axis or
+            more than three, or is empty; ``names`` is given for a text file; none of
+            the names in ``only`` occurs in the file; or the file contains several
+            matrices and ``tensor`` is not given.
         ConfigError: The file has no tensor of the name ``tensor`` with two or more
             axes.
 

@@ -90,11 +90,11 @@ def hop_correlation(
         One row per replica, with the columns ``replica``, ``spearman`` (the
         correlation, from −1 to 1), ``null_mean``, ``null_low`` and ``null_high`` (mean,
         2.5% and 97.5% quantiles of the null distribution) and ``p``, the share of
-        correlations, among those of the draws and the replica's own, that are at most
-        as large as the replica's own. All are NaN if all distances are equal, as
-        between the leaves of a star; ``spearman`` and ``p`` are also NaN if all cosines
-        are equal. If pairs were sampled, there is a further column ``error``, the
-        standard error of ``spearman`` from ten groups of sources.
+        correlations that are at most as large as the replica's own, among the
+        correlations of the draws and the replica's own. All are NaN if all distances
+        are equal, as between the leaves of a star; ``spearman`` and ``p`` are also NaN
+        if all cosines are equal. If pairs were sampled, there is a further column
+        ``error``, the standard error of ``spearman`` from ten groups of sources.
 
     Raises:
         ConfigError: ``pairs``, ``null`` or the layer is unknown, the model has no

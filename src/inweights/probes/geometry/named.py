@@ -92,8 +92,8 @@ def named_geometry(
     Returns:
         One row per replica and measure, with the columns ``replica``, ``measure``,
         ``value``, ``null_mean``, ``null_low`` and ``null_high`` (mean, 2.5% and 97.5%
-        quantiles under shuffled names) and ``p``, the share of values, among those of
-        the draws and the embedding's own, that are at least as geometric as the
+        quantiles under shuffled names) and ``p``, the share of values that are at least
+        as geometric as the embedding's own, among the values of the draws and the
         embedding's own: smaller or equal for ``spearman``, ``far`` and ``zigzag``,
         larger or equal for the others. ``far`` has no row if all such pairs have the
         same distance. For graphs with more than 2,000 nodes, ``far``, ``fiedler`` and

@@ -58,8 +58,8 @@ def edits(
     - an edge: its reversal, if the reversal is a query, or the world is a graph.
 
     A statement counts as having the new answer if the logit of this answer is the
-    largest or, for a prompt with ``k`` right answers, among the ``k`` largest (among
-    the two largest if the old answer is right as well).
+    largest or, for a prompt with ``k`` correct answers, among the ``k`` largest (among
+    the two largest if the old answer is also correct).
 
     Args:
         model: A GPT with ``R`` replicas.
@@ -83,9 +83,10 @@ def edits(
         dependent statements with the new answer, and ``unmoved``, the share of
         dependent statements with the same answer as before; ``facts`` and ``others``,
         the shares of other facts of the role and of other statements with the same
-        answer as before; ``overlap``, the overlap before any edit of the edited facts'
-        keys (inputs of the MLP's output matrix) with the keys of the dependent
-        statements, and ``apart``, their overlap with the keys of other statements.
+        answer as before; ``overlap``, the overlap (before any edit) of the edited
+        facts' keys, the inputs of the MLP's output matrix, with the keys of the
+        dependent statements; and ``apart``, the overlap of the edited facts' keys with
+        the keys of other statements.
 
     Raises:
         ConfigError: The model is not a GPT with a residual stream and one loop;
@@ -244,7 +245,7 @@ def _first(
     columns: Int[Tensor, "R N"],
     rights: Int[Tensor, "R N"],
 ) -> Bool[Tensor, "R N"]:
-    """Return whether each answer is among the ``k`` largest logits, for ``k`` right answers."""
+    """Return whether each answer is among the ``k`` largest logits, for ``k`` correct answers."""
     return (logits > logits.gather(-1, columns.unsqueeze(-1))).sum(-1) < rights
 
 

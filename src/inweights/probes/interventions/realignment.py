@@ -148,7 +148,7 @@ class _Queries:
     Attributes:
         model: Model with ``R`` replicas.
         prompts: Prompts ``(e1, r1, r2)``.
-        bridges: Token of the right bridge of each query.
+        bridges: Token of the correct bridge of each query.
         onto: ``embedding`` or ``layer``; see :func:`realignment`.
         ridge: Relative penalty of the linear map.
     """

@@ -4,7 +4,7 @@ Main names: :func:`path_accuracy` and, for the geometry behind it, :func:`arm_co
 
 Everything is teacher-forced: each token of the answer is predicted from the right
 tokens before it. No separate loop is needed for greedy decoding: it finds a whole
-answer if and only if every teacher-forced token is right, since both read the same
+answer if and only if every teacher-forced token is correct, since both read the same
 tokens up to the first mistake.
 
 Shapes: ``R`` replicas, ``M`` statements, ``A`` tokens of an answer.

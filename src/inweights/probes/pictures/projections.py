@@ -47,7 +47,7 @@ def project(
     Returns:
         Coordinates, ``[n, 2]``, and their trustworthiness (Venna & Kaski 2001), at most
         1. It is 1 if, for every point, the five nearest neighbours in the plane (fewer
-        if there are less than 11 points) are also the nearest neighbours in the
+        if there are fewer than 11 points) are also the nearest neighbours in the
         original space.
 
     Raises:

@@ -106,7 +106,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           probability, the error that the fit states for the family (``printed``), and
           ``within``: 1.0 if ``error`` is at most ``printed``, else 0.0. Columns:
           ``seed, model, family, error, printed, within``.
-        - ``within``: its means by seed and model. Columns: ``seed, model, within``.
+        - ``within``: the means by seed and model. Columns: ``seed, model, within``.
         - ``queries``: a row per query and model: ``share`` of replicas that answered
           it, calibrated ``probability``, and features. Columns: ``family, seed, prompt,
           answer, model, share, probability, expected, margin, identity, identities,

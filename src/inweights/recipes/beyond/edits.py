@@ -48,8 +48,9 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan.
 
-        - Label of the trials: ``arm``, what is trained in addition to the hops (``hops
-          alone``: nothing; ``identities``; ``two-hop facts``: 95% of them; ``both``).
+        - Label of the trials: ``arm``, the facts that the model is trained on in
+          addition to the hops (``hops alone``: none; ``identities``; ``two-hop facts``:
+          95% of them; ``both``).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``rank-one,
           first_hop``, ``rank-one, second_hop``, ``training, first_hop`` and ``training,
           second_hop`` (:func:`inweights.probes.edits` with the method and the role of

@@ -48,11 +48,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           bridges have identities, otherwise ``all or none``. Columns: ``seed, model,
           world, identity, kind, agrees, identities``.
         - ``by_world``: a row per run and ``forecaster``: the mean predicted accuracy
-          (``expected``), the share of right answers (``hit``), and their absolute
+          (``expected``), the share of correct answers (``hit``), and their absolute
           difference (``error``). ``kind`` is ``even`` if the answers of the world are
           about equally frequent, otherwise ``uneven``. Columns: ``seed, model, world,
           identity, kind, forecaster, hit, expected, error``.
-        - ``auc``: a row per run and predictor, for runs with both right and wrong
+        - ``auc``: a row per run and predictor, for runs with both correct and wrong
           answers: area under the ROC curve (``auc``), and the position of the predictor
           in the figure, from 1 (``place``). Columns: ``seed, model, world, identity,
           kind, forecaster, auc, place``.
@@ -65,7 +65,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           (:func:`~inweights.recipes.shared.calibration.reliability`). Columns: ``seed,
           model, kind, bin, hit, queries, predicted_margin``.
         - ``map``: ``by_world`` with the areas under the ROC curve (null for runs
-          without both right and wrong answers), ``above_chance`` (the area minus .5),
+          without both correct and wrong answers), ``above_chance`` (the area minus .5),
           and ``cell`` and ``by``, labels for the figure. Columns: ``seed, model, world,
           identity, kind, forecaster, hit, expected, error, auc, cell, by,
           above_chance``.

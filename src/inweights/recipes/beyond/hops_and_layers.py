@@ -157,22 +157,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             recall are fractions from 0 to 1.
 
     Returns:
-        - ``by_chains``: a row per run with the largest number of layers, and nothing
-          trained except the facts and chains (``alone``), with the accuracy on the
-          untrained chains; ``length`` is a string such as ``2 hops``. Columns: all
-          columns of ``accuracy``, plus ``length``.
-        - ``by_layers``: a row per run with the largest number of trained chains and
-          nothing else (``alone``). Columns: as in ``by_chains``.
+        - ``by_chains``: a row per run that has the largest number of layers and trains
+          only on the facts and chains (``alone``), with the accuracy on the held-out
+          chains; ``length`` is a string such as ``2 hops``. Columns: all columns of
+          ``accuracy``, plus ``length``.
+        - ``by_layers``: a row per run that trains on the largest number of chains and
+          nothing additional (``alone``). Columns: as in ``by_chains``.
         - ``helped``: a row per run on three hops with the largest number of layers.
           Columns: as in ``by_chains``.
         - ``growth``: a row per length, ``beside`` and seed: the smallest number of
-          trained ``chains`` that suffices, the same number for chains that are one hop
-          shorter with nothing else trained (``alone``), and ``growth``, the first
-          divided by the second. Columns: ``hops, beside, seed, chains, alone, growth``.
+          training ``chains`` that suffices, the same number for chains that are one hop
+          shorter without additional training data (``alone``), and ``growth``, the
+          first divided by the second. Columns: ``hops, beside, seed, chains, alone,
+          growth``.
         - ``saved``: a row per length, ``beside`` and seed: the smallest number of
-          trained ``chains`` that suffices, the same number if nothing else is trained
-          (``alone``), and ``fewer``, the second divided by the first. Columns: ``hops,
-          beside, seed, chains, alone, fewer``.
+          training ``chains`` that suffices, the same number without additional training
+          data (``alone``), and ``fewer``, the second divided by the first. Columns:
+          ``hops, beside, seed, chains, alone, fewer``.
         - ``deeper``: a row per length (except the first) and seed: the smallest number
           of ``layers`` that suffices, minus the number for the next shorter length.
           Columns: ``hops, beside, seed, layers``.

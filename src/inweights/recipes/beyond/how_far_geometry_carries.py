@@ -121,8 +121,8 @@ def plan(settings: Settings) -> Plan:
         - Labels of the trials: ``arms`` (50, 200, 100, 400; 1000), ``width`` (32, 64),
           ``decay`` (weight decay during training on edges: 0.1, 3), ``nodes`` (number of
           nodes of a path: 4 to 9), ``stage`` (``edges``: edges alone, in a cell of the
-          law; ``paths``: also paths after them), and ``fitted`` (Boolean: whether the
-          law is fitted to the cell).
+          law; ``paths``: edges, then paths), and ``fitted`` (Boolean: whether the law
+          is fitted to the cell).
         - Measures: ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
           "reverse_edge", "path")``) and ``navigation``
           (:func:`inweights.probes.navigation`).
@@ -175,7 +175,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             stage, fitted, seed``. The labels are ``arms`` (50, 200, 100, 400; 1000),
             ``width`` (32, 64), ``decay`` (weight decay during training on edges: 0.1,
             3), ``nodes`` (number of nodes of a path: 4 to 9), ``stage`` (``edges``:
-            edges alone, in a cell of the law; ``paths``: also paths after them), and
+            edges alone, in a cell of the law; ``paths``: edges, then paths), and
             ``fitted`` (Boolean: whether the law is fitted to the cell). Accuracies and
             recall are fractions from 0 to 1.
 

@@ -91,8 +91,8 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         The plan, with the computation ``said`` (:func:`learn`), for each seed, with the
-        label ``task``, what is trained in addition to the hidden city: ``nothing
-        else``, ``known cities`` or ``another hidden city``.
+        label ``task``, the topic of the training texts in addition to the hidden city:
+        ``nothing else``, ``known cities`` or ``another hidden city``.
     """
     options = {"model": Outside(name=settings.model), "settings": settings}
     computations = [

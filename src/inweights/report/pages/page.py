@@ -104,7 +104,7 @@ def write_figures(
             tables.
         DataError: A figure names a table or column that does not exist, or a table
             without rows.
-        Exception: Any error of a user's own drawing, which propagates.
+        Exception: Any error raised by a user's own drawing function.
         OSError: A file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
