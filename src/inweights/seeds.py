@@ -28,7 +28,7 @@ EVALUATION: Final = "evaluation"
 
 
 def as_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
-    """Return a sequence of root seeds: the given ones, or 0 to ``n - 1`` for an integer ``n``.
+    """Return a sequence of root seeds: the given seeds, or 0 to ``n - 1`` for an integer ``n``.
 
     Args:
         seeds: Number of seeds, or the seeds themselves as a list, tuple, range or
@@ -36,8 +36,8 @@ def as_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
             raises an error for a seed that is out of range.
 
     Returns:
-        For an integer, a range. Otherwise the given seeds: a list, range or array as a
-        list, and a tuple as a tuple.
+        A range if ``seeds`` is an integer. Otherwise, the given seeds: a tuple if they
+        were given as a tuple, and a list if not.
 
     Raises:
         ConfigError: The integer is below 1, the sequence is empty, or ``seeds`` is
@@ -114,7 +114,7 @@ class Streams:
         return np.random.default_rng(self.seed(*path))
 
     def torch(self, *path: str | int) -> torch.Generator:
-        """Return a new CPU generator of torch, seeded for a stream; equal paths give equal numbers.
+        """Return a new torch CPU generator, seeded for a stream; equal paths give equal numbers.
 
         Args:
             *path: Name of the stream, followed by counters such as a step or an epoch.

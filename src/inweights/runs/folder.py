@@ -178,7 +178,7 @@ class RunFolder(StoredRun):
             )
 
     def discard(self) -> None:
-        """Remove the run, complete or in progress, if it exists; wait for its lock first.
+        """Wait for the run's lock, and remove the run, complete or in progress, if it exists.
 
         Raises:
             FolderError: The run's path contains a link.

@@ -19,8 +19,8 @@ class Manifest(msgspec.Struct):
     """Content of the manifest.
 
     Attributes:
-        files: SHA-256 of every file of the run except the manifest, by its path within
-            the folder.
+        files: SHA-256 hash of every file of the run except the manifest, keyed by its
+            path within the folder.
     """
 
     files: dict[str, str]

@@ -34,7 +34,7 @@ class RunStore:
     """Store of all runs below one folder.
 
     Iterating yields a :class:`RunFolder` for each run, including runs in progress and
-    damaged ones. The runs that were started last come first.
+    damaged ones. The most recently started runs come first.
 
     Args:
         root: Path of the folder, which need not exist. ``None`` (the default) means

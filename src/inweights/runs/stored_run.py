@@ -134,8 +134,7 @@ class StoredRun:
 
         Args:
             waiting: Function without arguments that is called once before waiting, if
-                the lock is not free; with ``None`` (the default), no function is
-                called.
+                the lock is not free; if ``None`` (the default), no function is called.
 
         Raises:
             FolderError: The run's path contains a link.

@@ -74,7 +74,7 @@ _LONGEST = 60
 
 
 def at_the_border(thing: Any) -> Any:
-    """Return a plain function of the library in its :func:`guarded` form, other values unchanged.
+    """Return the :func:`guarded` form of a function of the library; any other value is unchanged.
 
     Args:
         thing: Any value. The guarded form of a function is the same object at every
@@ -104,7 +104,7 @@ def guard_names(package: str, names: Sequence[str]) -> None:
 
 
 def guarded(function: Callable[P, T]) -> Callable[P, T]:
-    """Wrap a function so that its errors name the argument that it cannot use.
+    """Wrap a function so that its errors name the argument that is unsuitable.
 
     Python's errors for an unsuitable value, such as ``TypeError``, ``ValueError``,
     ``AttributeError`` or ``KeyError``, are replaced by a ``DataError``, and so are

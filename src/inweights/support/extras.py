@@ -46,7 +46,8 @@ def optional(extra: str, purpose: str, module: str = "") -> Any:
     Args:
         extra: Name of the extra, a key of :data:`EXTRAS`.
         purpose: Feature that requires the module, for the error message.
-        module: Dotted name of the module; by default (empty) the extra's main module.
+        module: Dotted name of the module. If it is empty (the default), the extra's
+            main module is imported.
 
     Returns:
         The imported module.

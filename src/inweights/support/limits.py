@@ -88,7 +88,7 @@ def _machine() -> int:
 def usable_cores() -> int:
     """Return the number of cores that this process may use, by its CPU affinity mask.
 
-    On platforms without an affinity mask, this is the number of all cores.
+    On platforms without an affinity mask, the number of all cores is returned.
     """
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed else os.cpu_count() or 1

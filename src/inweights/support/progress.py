@@ -29,7 +29,7 @@ _AS_ESTIMATED = 1.25
 
 
 class Activity(str):
-    """Description of the current work, a string with an estimate of the remaining time.
+    """String that describes the current work, with an estimate of the remaining time.
 
     A display that supports it shows this estimate instead of one computed from the
     share of updates that are done.
@@ -38,8 +38,8 @@ class Activity(str):
         text: The description.
         left: Estimated number of seconds left; ``None`` if it is not known yet.
         correction: Ratio of the total time, as now estimated, to the estimate made
-            before the start; ``None`` without such an estimate. :attr:`time_left`
-            states it unless it is between 0.8 and 1.25.
+            before the start; ``None`` if there was no such estimate. :attr:`time_left`
+            includes this ratio unless it is between 0.8 and 1.25.
 
     Example:
         >>> Activity("8 × gpt", left=90.0, correction=1.5).time_left
@@ -84,8 +84,9 @@ def time_left(what: str, seconds: float | None) -> str:
     Args:
         what: Description of the current work. If it is an :class:`Activity`, only its
             own estimate is used.
-        seconds: Remaining seconds, estimated from the share of the work that is done.
-            It is used if ``what`` is an ordinary string; ``None`` if unknown.
+        seconds: Number of seconds left, estimated from the share of the work that is
+            done, or ``None`` if unknown. It is used only if ``what`` is an ordinary
+            string.
     """
     if isinstance(what, Activity):
         return f", {what.time_left}" if what.time_left else ""

@@ -150,8 +150,8 @@ class Folder:
 
         Yields:
             The path of the file, which need not exist, and a function without arguments
-            that the block calls after each change of the file. For a folder, the
-            function does nothing, because the path is the place of the file itself.
+            that the block calls after each change of the file. The function does
+            nothing here, because the path is that of the stored file itself.
 
         Raises:
             FolderError: The name refers to a file outside the folder or to a link.

@@ -32,11 +32,11 @@ _BEATS = 4
 
 
 class LostError(RunError):
-    """Error for a task that another process has taken over from this process."""
+    """Raised if another process has taken over a task from this process."""
 
 
 class Lease(msgspec.Struct, kw_only=True):
-    """Content of a lease's file.
+    """Content of the file of a lease.
 
     Attributes:
         owner: Key of the process that handed out the task to the holder.
@@ -77,14 +77,14 @@ class Hold:
 
 
 class Leases:
-    """The leases of one store, by which its processes hold tasks.
+    """Leases of one store, which processes use to hold tasks.
 
     Args:
         files: Files of the store.
         seconds: Duration of a lease; a lease that is not renewed for this time is taken
             over.
-        owner: Key of the process that hands out the tasks. A process takes over leases
-            of its own key at once, since it knows that their holders have ended.
+        owner: Key of the process that hands out the tasks. Leases with this key are
+            taken over at once, since their holders are known to have ended.
 
     Example:
         >>> import tempfile
@@ -124,7 +124,8 @@ class Leases:
 
         Yields:
             The hold, whose :meth:`Hold.check` raises an error once the task is lost;
-            ``None`` if another process holds the task; the method does not wait for it.
+            ``None`` if another process holds the task. The method does not wait for
+            that process.
 
         Raises:
             FolderError: The store is a folder, and the lease's path contains a link.
@@ -152,7 +153,7 @@ class Leases:
                     self.files.remove(mine)
 
     def live(self) -> dict[str, Lease]:
-        """Return the existing leases, by the key of their task.
+        """Return the existing leases, keyed by task.
 
         Returns:
             The lease of each task, including leases that have expired. Leases that

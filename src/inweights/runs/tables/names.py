@@ -14,7 +14,7 @@ HASH = 16
 
 
 def name_of(part: str, content: bytes) -> str:
-    """Return the name of the file of a part of a run, without its folder.
+    """Return the file name of a table or of the weights of a run, without the folder.
 
     Args:
         part: Name of the table, or :data:`MODEL_PART` (``model``) for the weights.
@@ -29,7 +29,7 @@ def name_of(part: str, content: bytes) -> str:
 
 
 def ending(part: str) -> str:
-    """Return the suffix of a part's file: ``.parquet``, or ``.safetensors`` for the weights.
+    """Return the suffix of a file: ``.parquet`` for a table, ``.safetensors`` for the weights.
 
     Args:
         part: Name of the table, or :data:`MODEL_PART` (``model``) for the weights.

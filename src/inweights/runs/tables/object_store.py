@@ -23,8 +23,8 @@ class ObjectStore:
     It has the methods of :class:`~inweights.runs.tables.files.Folder`. Access is
     configured by the usual environment variables (``AWS_ACCESS_KEY_ID``,
     ``AWS_ENDPOINT_URL``, ``GOOGLE_SERVICE_ACCOUNT``, …). If a store does not respond,
-    operations are repeated for ten minutes, with growing pauses. After that, and if the
-    store denies access, methods raise a :class:`~inweights.errors.WriteError`.
+    operations are repeated for ten minutes, with increasing pauses. After that, and if
+    the store denies access, methods raise a :class:`~inweights.errors.WriteError`.
 
     Args:
         address: Address with ``://``, such as ``s3://bucket/folder``.

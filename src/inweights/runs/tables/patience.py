@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def is_gone(error: Exception) -> bool:
-    """Return whether an error means that the machine with the folder is unavailable.
+    """Return whether an error means that the machine that stores the files is unavailable.
 
     Args:
         error: Any error.
@@ -43,7 +43,7 @@ def is_gone(error: Exception) -> bool:
 
 
 def patiently(work: Callable[[], T], away: Callable[[Exception], bool] = is_gone) -> T:
-    """Call a function, and repeat the call with growing pauses while its files are unavailable.
+    """Call a function, and repeat the call with increasing pauses while files are unavailable.
 
     The first pause is half a second, and the longest is 30 seconds.
 

@@ -56,7 +56,7 @@ def store_below(place: str | Path) -> str:
 
 
 class Store(StoredTables):
-    """Store of the tables of single runs, below one folder or address.
+    """Store of the tables of individual runs, below one folder or address.
 
     If the store is a folder, methods raise a :class:`~inweights.errors.FolderError` if
     a path in the folder contains a link. If it is an object store, methods raise a
@@ -66,13 +66,13 @@ class Store(StoredTables):
     Args:
         root: The folder, which is created when something is written; or an address such as
             ``s3://bucket/folder``.
-        lease: Seconds after which the task of an unresponsive process is taken over.
-            With 0, the default, tasks are held by file locks, which the system releases
-            when a process ends; file locks suffice on one machine. For an object store,
-            which has no file locks, 0 means leases of 60 seconds.
+        lease: Seconds after which the task of an unresponsive process is taken over. If
+            it is 0 (the default), tasks are held by file locks, which the system
+            releases when a process ends; file locks suffice on one machine. For an
+            object store, which has no file locks, 0 means leases of 60 seconds.
         owner: Key of the process that hands out tasks; see
-            :class:`~inweights.runs.tables.lease.Leases`. With an empty string, the
-            default, a random key is used.
+            :class:`~inweights.runs.tables.lease.Leases`. If it is empty (the default),
+            a random key is used.
 
     Attributes:
         root: The folder as a ``Path``, or the address as a string.
@@ -181,12 +181,12 @@ class Store(StoredTables):
             task: Key of the task.
 
         Yields:
-            The hold, whose :meth:`Hold.check` raises an error once the task is lost;
-            ``None``, without waiting, if another process holds the task. With file
-            locks, a task is free once its holder has ended. With leases, it is free
-            once repeated calls have seen no renewal for the duration of the lease. If
-            more than half of this duration passes between two calls, the time is
-            measured from the second call.
+            The hold, whose :meth:`Hold.check` raises an error once the task is lost. If
+            another process holds the task, the method does not wait and yields
+            ``None``. With file locks, a task is free once its holder has ended. With
+            leases, it is free once repeated calls have seen no renewal for the duration
+            of the lease. If more than half of this duration passes between two calls,
+            the time is measured from the second call.
 
         Raises:
             FolderError: The path of the lock file contains a link.

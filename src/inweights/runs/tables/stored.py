@@ -19,7 +19,7 @@ from inweights.runs.tables.names import HASH, MODEL_PART, ending, name_of
 
 
 class StoredTables:
-    """Tables and weights of single runs, below one folder or address.
+    """Tables and weights of individual runs, below one folder or address.
 
     Args:
         root: The folder, which is created when something is written; or an address such as

@@ -68,9 +68,11 @@ class Code(Config):
 
     Attributes:
         at: Import path, ``module:name``.
-        source: Hash (16 hexadecimal digits) of its source and of the modules that its
-            module imports from the same folder. If empty, the source is not checked.
-        options: Keyword arguments that are bound to it, as by ``functools.partial``.
+        source: Hash (16 hexadecimal digits) of the source of the function or class and
+            of the modules that its module imports from the same folder. If empty, the
+            source is not checked.
+        options: Keyword arguments that are bound to the function, as by
+            ``functools.partial``.
     """
 
     later = {"options": {}}

@@ -34,8 +34,9 @@ def plain(value: Any) -> Any:
 
     A function of the library is identified by its name, since a version number is
     increased when its results change. A user's code is identified by a hash of its
-    source, and a file that a config names by a hash of its content. Lists and tuples
-    are not distinguished; :func:`plain_call` distinguishes them for a user's function.
+    source, and a file that a config names is identified by a hash of its content. Lists
+    and tuples are not distinguished; :func:`plain_call` distinguishes them for a user's
+    function.
 
     Args:
         value: A config, function, class, ``functools.partial``, member of an
@@ -61,8 +62,8 @@ def plain_call(function: Any, options: Mapping[str, Any]) -> list[Any]:
     """Return the JSON data from which the key of a call is computed.
 
     For a user's code, values that the code can distinguish, such as ``(1, 2)`` and
-    ``[1, 2]``, have different data, and the content of files that the arguments name is
-    included.
+    ``[1, 2]``, result in different data. The content of files that the arguments name
+    is included.
 
     Args:
         function: The function.

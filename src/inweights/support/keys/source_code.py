@@ -54,7 +54,7 @@ def file_of(module: str) -> Path | None:
 
 
 def is_own(module: str, file: Path) -> bool:
-    """Return whether a module belongs to the user, not to Python, this library or a package.
+    """Return whether a module is the user's own, not part of Python, this library or a package.
 
     A module is treated as installed if its file is in ``site-packages`` or
     ``dist-packages``.

@@ -40,7 +40,7 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def sources_of(value: Any) -> dict[str, str]:
-    """Return the hash of every file and module on which a value depends, by path.
+    """Return the hash of every file and module on which a value depends, keyed by path.
 
     Args:
         value: A config, function, class, ``functools.partial``, member of an
@@ -71,10 +71,10 @@ def sources_of(value: Any) -> dict[str, str]:
 def has_own_code(value: Any) -> bool:
     """Return whether a value contains a function or class from outside this library.
 
-    Mappings, lists, tuples and ``functools.partial`` are searched. A config, a member
-    of an enumeration or a callable object is treated as such code if its class is not
-    of this library. An instance of any dataclass is also treated as such code.
-    Built-in functions and classes, such as ``len`` and ``int``, are not.
+    Mappings, lists, tuples and ``functools.partial`` are searched. The result is also
+    true for a config, a member of an enumeration or a callable object whose class is
+    defined outside this library, and for an instance of any dataclass. Built-in
+    functions and classes, such as ``len`` and ``int``, are ignored.
 
     Args:
         value: Any value.
@@ -106,7 +106,7 @@ def defaults_of(value: types.FunctionType) -> list[Any]:
 
 
 def public_name(thing: Any) -> str:
-    """Return ``module:name`` of a function or class (``inweights:name`` in the library).
+    """Return ``module:name`` of a function or class; ``inweights:name`` if it is in the library.
 
     Args:
         thing: The function or class.
@@ -203,7 +203,7 @@ def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
 
 
 def globals_of(function: types.FunctionType) -> dict[str, Any]:
-    """Return the globals that a function and the functions nested in it use, by name.
+    """Return the globals used by a function and by the functions nested in it, keyed by name.
 
     Args:
         function: The function. Names that are not defined in its module are ignored.

@@ -15,7 +15,7 @@ import numpy as np
 
 
 def eigh(matrix: Any) -> tuple[Any, Any]:
-    """Return the eigenvalues and eigenvectors of a symmetric matrix, as ``numpy.linalg.eigh``.
+    """Return the eigenvalues and eigenvectors of a symmetric matrix, like ``numpy.linalg.eigh``.
 
     Args:
         matrix: Symmetric array ``[n, n]`` of real numbers.
@@ -44,7 +44,7 @@ def eigh(matrix: Any) -> tuple[Any, Any]:
 
 
 def svd(matrix: Any, *, full_matrices: bool = True) -> tuple[Any, Any, Any]:
-    """Return the singular value decomposition of matrices, as ``numpy.linalg.svd``.
+    """Return the singular value decomposition of matrices, like ``numpy.linalg.svd``.
 
     Args:
         matrix: Array ``[..., m, n]`` of real numbers: one matrix, or a stack of them.

@@ -23,10 +23,10 @@ ALPHA = 0.05
 def interval(
     values: Any, alpha: float = ALPHA, bounds: tuple[float, float] | None = None
 ) -> tuple[float, float, float]:
-    """Return the mean of a sample and the ends of Student's interval of the mean.
+    """Return the mean of a sample and the ends of Student's confidence interval for the mean.
 
-    With ``bounds``, the interval is clipped to them. For example, the true mean of a
-    share lies in [0, 1], so that clipping does not remove possible values and the
+    If ``bounds`` are given, the interval is clipped to them. For example, the true mean
+    of a share lies in [0, 1], so that clipping does not remove possible values and the
     coverage does not change.
 
     Args:
@@ -142,7 +142,7 @@ def _outside_of(count: int, alpha: float) -> int:
 def paired_interval(
     gained: int, lost: int, total: int, alpha: float = ALPHA
 ) -> tuple[float, float, float]:
-    """Return the difference between two paired shares, and the ends of its interval.
+    """Return the difference between two paired shares, and the ends of its confidence interval.
 
     The difference is ``(gained - lost) / total``. The interval is Tango's score
     interval (1998, equations 6 and 7). Unlike Student's, its width is positive even if no
@@ -150,8 +150,8 @@ def paired_interval(
     the same numbers.
 
     Args:
-        gained: Number of questions that became right.
-        lost: Number of questions that became wrong.
+        gained: Number of questions whose answer became correct.
+        lost: Number of questions whose answer became incorrect.
         total: Number of all questions, at least 1, including those that did not change.
         alpha: Probability that the interval misses the true difference.
 

@@ -29,15 +29,15 @@ def depth_cosines(
 ) -> Float[Floats, " L"]:
     """Return the predicted cosine of two inputs with the same label after each layer (theorem 6).
 
-    The theorem is from Feature Resemblance, on a deep linear network that is trained
-    layer by layer. Layer ``l`` adds ``a_l B_{y}`` to an input of label ``y``. Here
-    ``B_y``, of length 1, is the direction of the label after this layer, and ``a_l =
-    ηT/N (1 + q e_{l-1})`` with ``q`` inputs per label combines the input's own norm
-    with what it shares with the other inputs of its label. ``e_l`` is the expected
-    inner product of two inputs with the same label after layer ``l``. The ``B`` of a
-    layer is ``Wᵀ B`` of the next one, so that all additions have a common direction and
-    pass through ``W Wᵀ``, whose products have the second moments of Fuss and Catalan
-    (``s + 1`` for ``s`` square layers):
+    The theorem, from Feature Resemblance, is about a deep linear network that is
+    trained layer by layer. Layer ``l`` adds ``a_l B_{y}`` to an input of label ``y``.
+    Here ``B_y``, of length 1, is the direction of the label after this layer, and ``a_l
+    = ηT/N (1 + q e_{l-1})`` with ``q`` inputs per label combines the input's own norm
+    with its overlap with the other inputs of its label. ``e_l`` is the expected inner
+    product of two inputs with the same label after layer ``l``. The ``B`` of a layer is
+    ``Wᵀ B`` of the next one, so that all additions have a common direction and pass
+    through ``W Wᵀ``, whose products have the second moments of Fuss and Catalan (``s +
+    1`` for ``s`` square layers):
 
         ``e_l = Σ_{m, m' ≤ l} a_m a_m' (l − max(m, m') + 1)``, ``cos_l = e_l / (1 +
         e_l)``.
@@ -102,10 +102,10 @@ def lemma_18(
 
     The lemma is from Feature Resemblance. The layers are square, all entries are drawn
     from ``N(0, 1/d)``, and the inputs are orthonormal. The layers are trained one after
-    another. Each makes one gradient step on a loss whose slope is fixed at its initial
-    value, as it is before any label is fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The lemma's
-    bounds are missing in our copy of the paper; its three cases are compared with
-    ``e_l`` of :func:`depth_cosines`, the limit of a large width.
+    another. Each layer makes one gradient step on a loss whose slope is fixed at its
+    initial value, as it is before any label is fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The
+    lemma's bounds are missing in our copy of the paper; its three cases are compared
+    with ``e_l`` of :func:`depth_cosines`, the limit of a large width.
 
     Args:
         width: Width ``d`` of all layers, at least the number of inputs (``labels``

@@ -51,11 +51,11 @@ def noise(
     kappa: float = 300.0,
     hidden: int = 10,
 ) -> float:
-    """Return ``ν² = m / (η κ0 T1 / 2n)²``, the initial ``W_V e`` relative to its change.
+    """Return ``ν²``, the squared ratio of the initial ``W_V e`` to its change in stage 1.
 
-    ``W_V e`` is the value vector of a token in stage 1 of Feature Resemblance. Both
-    sizes are proportional to the scale ``σ0`` of the initialisation, which therefore
-    cancels.
+    ``W_V e`` is the value vector of a token in Feature Resemblance. The ratio is ``ν² =
+    m / (η κ0 T1 / 2n)²``. The initial length and the length of the change are
+    proportional to the scale ``σ0`` of the initialisation, which therefore cancels.
 
     Args:
         n: Number of tuples of the analogy, above 0.
@@ -90,19 +90,20 @@ def curriculum_cosine(
     """Return the predicted cosine of ``W_V e_a`` and ``W_V e_b`` after stage 1 of a curriculum.
 
     The formula follows from propositions 1 to 5 of Feature Resemblance, for the value
-    vectors of two entities ``a`` and ``b`` of a tuple: ``cos = C S / √((C² + A² + ν²)(S² + ν²))``,
-    where ``C``, ``S`` and ``A`` are the shares of category, similarity and attribution
-    in the loss. Stage 1 changes ``W_V e_b`` along the property only, and ``W_V e_a``
-    along the property and the attribute. In the joint curriculum, ``C = S = ρ / (2ρ +
-    1)`` and ``A = S / ρ``. The first phase of SA (similarity first) contains no
-    attribution. The first phase of AS (attribution first) contains no fact about ``b``. The
-    two-hop curriculum has the same cosine as the joint curriculum or, without
-    identities, the cosine 0. Nothing after stage 1 of the first phase changes ``W_V``.
+    vectors of two entities ``a`` and ``b`` of a tuple: ``cos = C S / √((C² + A² +
+    ν²)(S² + ν²))``, where ``C``, ``S`` and ``A`` are the shares of category, similarity
+    and attribution in the loss. Stage 1 changes ``W_V e_b`` along the property only,
+    and ``W_V e_a`` along the property and the attribute. In the joint curriculum, ``C =
+    S = ρ / (2ρ + 1)`` and ``A = S / ρ``. The first phase of SA (similarity first)
+    contains no attribution. The first phase of AS (attribution first) contains no fact
+    about ``b``. The two-hop curriculum has the same cosine as the joint curriculum or,
+    without identities, the cosine 0. After stage 1 of the first phase, ``W_V`` does not
+    change.
 
     Args:
         course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``;
-            or, for another curriculum, a mapping that states how often each role is
-            counted in the first phase. Its keys are some of ``category``,
+            or, for another curriculum, a mapping from roles to the number of times that
+            each role is counted in the first phase. Its keys are some of ``category``,
             ``similarity`` and ``attribution``, or of ``identity``, ``first_hop`` and
             ``second_hop``.
         rho: ``ρ``, number of copies of the similarity premise, at least 1; used only by
@@ -274,7 +275,7 @@ def linear_coefficients(
 
     Args:
         world: World with the facts; only the first token of an answer is used.
-        weights: Weight of every fact, ``[N]`` (``N`` facts), as from
+        weights: Weight of every fact, ``[N]`` (``N`` facts), as returned by
             :func:`weights_of`.
 
     Returns:

@@ -43,8 +43,8 @@ def lemma_1(
     one-layer transformer, here at its initialisation.
 
     Args:
-        world: Config of a world whose facts all have prompts of one length and answers
-            of one length.
+        world: Config of a world in which all prompts of facts have the same length, and
+            all answers have the same length.
         seed: Root seed of world and initialisation.
         mlp: ``linear``, or ``relu`` as in appendix A.
 
@@ -176,7 +176,7 @@ class StageOneResult:
         before: ``W_V`` at the start, ``[D, V]``.
         value: ``W_V`` at the end, ``[D, V]``.
         key_query: ``W_KQ`` at the end, ``[V, V]``.
-        losses: Mean loss before every step, in nats; empty without steps.
+        losses: Mean loss before every step, in nats; empty if there are no steps.
         spread: Largest difference between an attention score and uniform attention,
             over all steps.
     """
@@ -213,7 +213,8 @@ class StageOneResult:
             model: Architecture with a folded or linear MLP; ``None`` for the
                 architecture of the paper, with a folded MLP.
             rate: Learning rate ``η``.
-            steps: Number ``T1`` of updates; with 0, both states are the same.
+            steps: Number ``T1`` of updates; if it is 0, the matrices at the end are
+                those at the start.
 
         Returns:
             The matrices at the start and the end of stage 1.

@@ -43,14 +43,14 @@ def stage_two(
     attention: int = 50,
     slower: float = 1.0,
 ) -> pl.DataFrame:
-    """Run stage 1 and then the phases of the MLP; compare each phase with its lemma's bound.
+    """Run stage 1, then train the MLP in phases; compare each phase with its lemma's bound.
 
     The lemmas are 7, 9, 10, 12, 13 and 16 of Feature Resemblance. Stage 1 trains the
     attention (``W_KQ`` and ``W_V``), and stage 2 trains the MLP with frozen attention.
 
     Args:
-        world: Config of a world whose facts all have prompts of one length and answers
-            of one length.
+        world: Config of a world in which all prompts of facts have the same length, and
+            all answers have the same length.
         phases: For each phase, the number of times that the facts of each role are
             counted (other roles are not used). Stage 1 uses the counts of the first
             phase.
@@ -137,7 +137,7 @@ class _Phase:
     Attributes:
         start: Logits at the start, ``[N, K]``.
         gram: ``h hᵀ`` of the states at the input of the MLP, ``[N, N]``.
-        labels: Column of each right answer, ``[N]``.
+        labels: Column of each correct answer, ``[N]``.
         weights: Weight of each fact in the loss, ``[N]``.
         scale: Factor of the logits.
         rate: Learning rate.

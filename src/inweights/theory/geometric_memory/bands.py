@@ -39,8 +39,8 @@ class Bands:
 
     Attributes:
         matrix: The operator, a sparse array ``[N, N]`` (``N`` nodes).
-        top: Degenerate (top) eigenvectors of all components, each of which is non-zero
-            only on its own nodes, in one array ``[N]``.
+        top: Degenerate (top) eigenvectors of all components, in one array ``[N]``: the
+            eigenvector of a component is non-zero only on the nodes of this component.
         component: Index of every node's component, ``[N]``.
         edges: Limits of the bands, from the largest eigenvalue down, ``[B + 1]``.
 
@@ -101,8 +101,8 @@ class Bands:
 
         Args:
             seed: Root seed of the random vectors.
-            cut: A single limit that replaces the limits of the bands; ``None`` uses the
-                bands.
+            cut: A single limit that replaces the limits of the bands; if ``None``, the
+                limits of the bands are used.
 
         Returns:
             Estimates, not rounded, for ``B`` bands from the largest eigenvalues down,
@@ -130,8 +130,8 @@ class Bands:
         Args:
             vectors: Embeddings, ``[N, D]`` (``N`` nodes, width ``D``); their projection
                 onto the degenerate (top) eigenvectors is left out.
-            cut: A single limit that replaces the limits of the bands; ``None`` uses the
-                bands.
+            cut: A single limit that replaces the limits of the bands; if ``None``, the
+                limits of the bands are used.
 
         Returns:
             First, fractions that sum to 1: for ``B`` bands from the largest eigenvalues

@@ -21,7 +21,7 @@ class Complexity:
 
     Attributes:
         associative: Cost of a lookup table of associations.
-        geometric: Cost of an embedding with a geometry.
+        geometric: Cost of a geometric embedding.
     """
 
     associative: float
@@ -39,7 +39,7 @@ class Complexity:
 def bit_complexity(
     a: Float[Floats, "N N"], *, dimensions: int, cells: int, tied: bool = True
 ) -> Complexity:
-    """Return the bits of associative and geometric storage: ``M log₂ N`` and ``N · m · log₂ Δ``.
+    """Return the bits of associative and geometric storage, ``M log₂ N`` and ``N · m · log₂ Δ``.
 
     This is Proposition 1 of Geometric Memory, App. E. Associative storage is a list of
     edges, and geometric storage is one vector per node.
@@ -51,7 +51,7 @@ def bit_complexity(
             a cycle, or the number of arms for a path-star.
         cells: Number ``Δ`` of values of a coordinate, at least 2, such as ``N`` for a
             cycle, or the number of nodes of a path for a path-star.
-        tied: Whether embedding and unembedding are the same matrix, as by default; two
+        tied: Whether embedding and unembedding are the same matrix (the default); two
             matrices cost twice as many bits.
 
     Returns:
@@ -88,7 +88,7 @@ def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity
     Args:
         a: 0/1 adjacency, ``[N, N]``; symmetric if both directions of the edges are
             stored.
-        tied: Whether embedding and unembedding are the same matrix, as by default; two
+        tied: Whether embedding and unembedding are the same matrix (the default); two
             matrices have ``√2`` times the norm.
 
     Returns:
@@ -107,7 +107,7 @@ def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity
 
 
 def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> int:
-    """Return the number of dimensions in which random directions separate a number of arms.
+    """Return the number of dimensions in which a given number of random directions are separated.
 
     This is a numerical version of the Johnson-Lindenstrauss lemma (Geometric Memory,
     E.2). The result is the smallest number of dimensions in which no two directions

@@ -22,8 +22,8 @@ class Detail:
     """The drawn nodes of a graph, and for each node the drawn node that represents it.
 
     Attributes:
-        nodes: The drawn nodes in ascending order, ``[K]``; all nodes if the graph has
-            no more than the largest number of drawn nodes.
+        nodes: The drawn nodes in ascending order, ``[K]``; all nodes if their number
+            does not exceed the maximum.
         cell: For each node, the index in ``nodes`` of the drawn node that is nearest in
             hops, ``[N]`` (``N`` nodes); -1 if no drawn node is reachable.
     """
@@ -35,8 +35,8 @@ class Detail:
     def of(cls, count: int, u: Ids, v: Ids, most: int = DRAWN) -> Detail:
         """Choose the nodes to draw in a picture, so that they are far from each other.
 
-        The first one is node 0. Each of the others is the node that is farthest, in
-        hops, from the nodes chosen before it.
+        The first is node 0. Each further one is the node that is farthest, in hops,
+        from the nodes chosen before it.
 
         Args:
             count: Number of nodes ``N``.

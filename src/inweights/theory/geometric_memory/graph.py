@@ -56,7 +56,7 @@ def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
 
     Returns:
         The number ``N`` of nodes, and the ids of the start nodes and of the end nodes
-        of ``E`` edges, ``[E]`` each. An edge in both directions counts as two, and
+        of ``E`` edges, ``[E]`` each. An edge in both directions is counted twice, and
         facts that state the same edge are not merged.
 
     Raises:
@@ -109,7 +109,7 @@ def components(joined: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
 
 
 def hop_distances(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
-    """Return the hop distances of all pairs of nodes, ignoring direction; infinite without a path.
+    """Return hop distances between all pairs of nodes, ignoring direction; infinite if unconnected.
 
     Args:
         a: Adjacency of ``N`` nodes, ``[N, N]``; every entry above 0 is an edge.

@@ -40,7 +40,8 @@ def advance(
             nodes, width ``D``); for a different dtype, the result is ``None``.
         walk: Random walk ``P``, ``[N, N]``.
         has_edges: 1 for nodes that have edges, otherwise 0, ``[N, 1]``.
-        eta: Learning rate of each replica, ``[R, 1, 1]``, or of all, ``[1, 1, 1]``.
+        eta: Learning rate of each replica, ``[R, 1, 1]``, or of all replicas, ``[1, 1,
+            1]``.
         steps: Number of updates, at most 128 (:data:`BLOCK`), which is not checked.
 
     Returns:

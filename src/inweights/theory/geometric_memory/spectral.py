@@ -64,7 +64,7 @@ OPERATORS: tuple[Operator, ...] = ("walk", "combinatorial", "normalised")
 
 
 def random_walk(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
-    """Return the random walk ``P = D⁻¹A`` on a graph, whose rows sum to 1 (0 without edges).
+    """Return the random walk ``P = D⁻¹A`` on a graph; rows sum to 1, or 0 for nodes without edges.
 
     Args:
         a: Adjacency, ``[N, N]`` (``N`` nodes).
@@ -200,8 +200,8 @@ class Spectrum:
         """Return the fraction of the embeddings' energy in each eigenspace of the graph.
 
         The fraction is ``Σ_{i in space} ‖Eᵀv_i‖² / Σ_{i not degenerate} ‖Eᵀv_i‖²``,
-        where ``v_i`` are the eigenvectors (Geometric Memory, B.5 (3), by whole
-        eigenspace). The degenerate vectors (the top eigenvectors, one per component)
+        where ``v_i`` are the eigenvectors (Geometric Memory, B.5 (3), for whole
+        eigenspaces). The degenerate vectors (the top eigenvectors, one per component)
         are left out.
 
         Args:
@@ -241,7 +241,8 @@ def eigenspaces(
 
     Each component of the graph (nodes joined by non-zero entries) has its own
     degenerate vector, the top eigenvector of its block. The degenerate vectors form a
-    group of their own, even if their eigenvalue is not exactly 0 or equals another one.
+    group of their own, even if their eigenvalue is not exactly 0 or equals another
+    eigenvalue.
 
     Args:
         symmetric: The negative Laplacian, ``[N, N]``, of ``N`` nodes (:func:`operator`).

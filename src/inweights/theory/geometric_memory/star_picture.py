@@ -33,8 +33,8 @@ def star_picture(
     Args:
         world: Config of the task, without branches.
         examples: Number of facts of the in-context task that are drawn, from 0 to the
-            number of facts, in addition to one query. Has no effect on the in-weights
-            task.
+            number of facts, in addition to one query. This option has no effect on the
+            in-weights task.
         seed: Root seed of the world.
 
     Returns:

@@ -235,7 +235,8 @@ def fit(
     Args:
         a: 0/1 adjacency, ``[N, N]`` (``N`` nodes).
         v: Embeddings ``V``, ``[N, D]`` (width ``D``).
-        u: Unembeddings ``U``, ``[N, D]``; ``None`` uses ``V``, as in a tied model.
+        u: Unembeddings ``U``, ``[N, D]``; if ``None``, ``V`` is used, as in a tied
+            model.
 
     Returns:
         The largest absolute errors over edges (``edges``), over pairs of different

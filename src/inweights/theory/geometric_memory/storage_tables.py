@@ -82,8 +82,8 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
         the embeddings); ``on_edges`` (largest ``|logit − 1|``), ``off_edges`` (largest
         ``|logit|`` between other nodes), ``across`` (the larger of the two over nodes
         an odd number of hops apart, which are in different parts of a bipartite graph),
-        ``itself`` (largest ``|logit|`` of a node with itself), ``recall`` (1 if the
-        neighbours of every node have its largest logits), ``width_over_edges`` and
+        ``itself`` (largest ``|logit|`` of a node with itself), ``recall`` (1 if, for
+        every node, its neighbours have the largest logits), ``width_over_edges`` and
         ``width_over_nodes`` (``width`` divided by the number of edges or nodes).
 
     Raises:
@@ -143,8 +143,8 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
 
     Returns:
         One row with the columns ``width``, ``on_edges`` (largest ``|logit − 1|`` over
-        edges), ``off_edges`` (largest ``|logit|`` between other different nodes),
-        ``recall`` (1 if the neighbours of every node have its largest logits) and
+        edges), ``off_edges`` (largest ``|logit|`` over other pairs of different nodes),
+        ``recall`` (1 if, for every node, its neighbours have the largest logits) and
         ``expected``, the scale ``√(deg/D)`` of the error at the mean degree.
 
     Raises:

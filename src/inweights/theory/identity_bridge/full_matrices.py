@@ -28,7 +28,7 @@ def certificate(n: int, identity: bool) -> pl.DataFrame:
     Args:
         n: Number of entities of each kind, at least 2; the matrices have ``2n + 2``
             rows.
-        identity: Whether the identity facts ``(b_i) → b_i`` are trained.
+        identity: Whether training includes the identity facts ``(b_i) → b_i``.
 
     Returns:
         Columns ``check`` and ``value``, with the rows:
@@ -95,7 +95,7 @@ def _tight_margins(images: Floats, v: Floats, answers: Ids, tight: Bools) -> Flo
     Args:
         images: ``X G v``.
         v: Orthonormal basis in columns.
-        answers: Column of the right answer of every prompt.
+        answers: Column of the correct answer of every prompt.
         tight: For each prompt, a mask of the outputs whose margin is tight.
 
     Returns:
@@ -190,7 +190,7 @@ def full_program(
     """Solve the full program (2), without assuming symmetry, and compare it with the closed form.
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` subject to a margin of at least 1 for every trained fact.
+    logits ``W`` subject to a margin of at least 1 for every training fact.
 
     Args:
         n: Number of subjects, at least 2.

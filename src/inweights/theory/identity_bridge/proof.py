@@ -25,7 +25,7 @@ def with_identity(n: int) -> pl.DataFrame:
     """Evaluate Theorem 1 and the steps of its proof (A.1, A.2) at the optimum of program (2).
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` subject to a margin of at least 1 for every trained fact.
+    logits ``W`` subject to a margin of at least 1 for every training fact.
 
     Args:
         n: Number of entities of each kind, at least 2; the cost hardly depends on it.
@@ -161,14 +161,14 @@ def _b1_at_a_corner(n: int, tilt: float) -> float:
 
 
 def known_norm(n: int, identity: bool) -> pl.DataFrame:
-    """Return a lower bound on the nuclear norm in program (2), proved by multipliers.
+    """Return a lower bound on the nuclear norm in program (2), certified by multipliers.
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` subject to a margin of at least 1 for every trained fact.
+    logits ``W`` subject to a margin of at least 1 for every training fact.
 
     Args:
         n: Number of entities of each kind, at least 2.
-        identity: Whether the identity facts ``(b_i) → b_i`` are trained.
+        identity: Whether training includes the identity facts ``(b_i) → b_i``.
 
     Returns:
         Columns ``check`` and ``value``, with one row ``bound``: a lower bound on the
@@ -188,7 +188,7 @@ def point_42(n: int) -> pl.DataFrame:
     """Evaluate the point (42), on which step 3 of Identity Bridge's proof of Theorem 2 relies.
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` subject to a margin of at least 1 for every trained fact. Without
+    logits ``W`` subject to a margin of at least 1 for every training fact. Without
     identity facts, the point satisfies the constraints (37) that the paper states, but
     not all constraints of the program.
 

@@ -36,10 +36,10 @@ class Advice:
 
     Attributes:
         identities: Names of the tokens ``b`` whose identity ``b → b`` should be added.
-        mended: Indices of queries that fail or are tied now but would follow.
-        open: Indices of queries that would still not follow; with several parts, only
-            queries of the parts that have advice.
-        broken: Indices of queries that follow now but would no longer follow.
+        mended: Indices of queries that follow only if the identities are added.
+        open: Indices of queries that do not follow even if the identities are added, in
+            the parts of the world that have advice.
+        broken: Indices of queries that follow only if they are not added.
         status: Status of the solution that verified the advice, ``certified`` or ``not
             certified``.
         gap: Relative gap of that solution, or of the least certain solution of a part.
@@ -77,13 +77,13 @@ def bridges(
     """Return the bridges of every query that chains facts.
 
     A query chains two facts through the bridge ``b`` if some tokens of its prompt are
-    the prompt of a fact with answer ``b``, and ``b`` together with the remaining tokens
-    is the prompt of a fact whose answer is right for the query. For longer chains, ``b``
-    and at least two remaining tokens may in turn chain facts. Facts ``b → b`` are ignored.
+    the prompt of a fact with answer ``b``, and ``b`` with the remaining tokens is the
+    prompt of a fact whose answer is correct for the query. For longer chains, ``b`` and
+    at least two remaining tokens may in turn chain facts. Identities are ignored.
 
     Args:
         world: Facts and queries.
-        rows: Indices of the queries to search; ``None`` searches all queries.
+        rows: Indices of the queries to search; if ``None``, all queries are searched.
         late: Value of :func:`time.perf_counter`, in seconds, after which no further
             query is searched; ``None`` for no limit.
 

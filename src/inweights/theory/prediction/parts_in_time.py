@@ -119,23 +119,25 @@ def solve_piece(
 
     Args:
         world: The facts.
-        answers: For program (2), whether a prompt may have ``several`` right answers,
-            or ``one``; has no effect on the soft program.
-        decay: Weight decay of the soft program (:func:`.solve_soft`), above 0. ``None``
-            solves program (2) if it has a solution and no identity has a prompt of
-            several tokens; otherwise the decay is 3e-4, or 1e-2 if an identity has such
-            a prompt.
+        answers: Whether a prompt may have ``several`` correct answers or only ``one``.
+            This option has no effect on the soft program.
+        decay: Weight decay of the soft program (:func:`.solve_soft`), above 0. If
+            ``None``, program (2) is solved if it has a solution and no identity has a
+            prompt of several tokens; otherwise, the decay is 3e-4, or 1e-2 if an
+            identity has such a prompt.
         gap: Relative duality gap to certify, at least 1e-7 and below 1.
         iterations: Maximum number of iterations of a solver, at least 1.
-        seconds: Time limit in seconds, at least 0; ``None`` for no limit. Program (2)
-            gets half of it. If it has found no feasible matrix by then, the soft
-            program is solved in the remaining time.
-        progress: Called with the number of iterations and the gap; ``None`` disables it.
+        seconds: Time limit in seconds, at least 0; ``None`` for no limit. Half of it is
+            available for program (2). If no feasible matrix has been found by then, the
+            soft program is solved in the remaining time.
+        progress: Function that is called with the number of iterations and the gap;
+            ``None`` for no progress reports.
 
     Returns:
-        The solution, and the reason why the soft program was solved (empty for program
-        (2), Identity Bridge §4.3, or if a decay was given). The status of the solution
-        is ``not certified`` if a limit was reached before the gap.
+        The solution, and the reason why the soft program was solved: an empty string if
+        program (2) of Identity Bridge (§4.3) was solved, or if a decay was given. The
+        status of the solution is ``not certified`` if a limit was reached before the
+        gap.
 
     Raises:
         DataError: Program (2) is to be solved with ``answers="one"`` and facts that

@@ -67,12 +67,12 @@ def predict(
 
     Args:
         world: Facts and queries with answers of one token.
-        answers: Whether a prompt may have ``several`` right answers, or ``one``.
-        decay: Weight decay of the training that is predicted (soft program). ``None``
-            predicts the limit of long training without decay (program (2) of Identity
-            Bridge, §4.3), if all facts can be stored and the prompts of identities are
-            single tokens. Otherwise the soft program is solved with a decay of 3e-4, or
-            of 1e-2 if identities have longer prompts.
+        answers: Whether a prompt may have ``several`` correct answers, or ``one``.
+        decay: Weight decay of the training that is predicted (soft program). If
+            ``None``, the prediction is for the limit of long training without decay
+            (program (2) of Identity Bridge, §4.3), if all facts can be stored and the
+            prompts of identities are single tokens. Otherwise the soft program is
+            solved with a decay of 3e-4, or of 1e-2 if identities have longer prompts.
         gap: Relative duality gap to certify for each solution, at least 1e-7, below 1.
         seconds: Time limit for the whole prediction, in seconds, from 0 to 10**7;
             ``None`` for no limit. It determines how large the parts are.
@@ -87,9 +87,9 @@ def predict(
             makes failing queries follow.
         state: File in which the state of a large program is stored while it is solved,
             and from which an interrupted prediction continues. One program is then
-            solved for all facts, however long that is expected to take. ``None`` stores
-            nothing.
-        progress: Called with description, iteration and gap; ``None`` disables it.
+            solved for all facts, however long that is expected to take. If ``None``,
+            nothing is stored.
+        progress: Called with description, iteration and gap; ``None`` for no reports.
 
     Returns:
         The prediction: answer, margin and verdict (see :class:`.Prediction`) of every
@@ -271,7 +271,7 @@ def predicted_queries(
     Args:
         world: Config of the world.
         seed: Root seed with which the world is built.
-        answers: Whether a prompt may have ``several`` right answers, or ``one``.
+        answers: Whether a prompt may have ``several`` correct answers, or ``one``.
         gap: Relative duality gap to certify for each solution, at least 1e-7, below 1.
         decay: Weight decay of the training; ``None`` means the same as in :func:`predict`.
 

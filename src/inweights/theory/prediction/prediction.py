@@ -61,18 +61,18 @@ class Prediction:
             first. Each refers to the world of its part.
         world: The world; ``query`` and ``fact`` in the tables are indices in it.
         queries: One row per query: ``query`` (its index), ``part`` (index in
-            :attr:`parts`), ``prompt``, ``answer`` (the first right answer),
+            :attr:`parts`), ``prompt``, ``answer`` (the first correct answer),
             ``right_answers`` (their number), ``chance`` (fraction of the outputs that
-            are right), ``predicted`` (the output with the largest logit), ``margin``
-            (of the best right answer over the best wrong output, in units of the
+            are correct), ``predicted`` (the output with the largest logit), ``margin``
+            (of the best correct answer over the best wrong output, in units of the
             smallest margin of the facts or, with decay, of their median margin),
             ``verdict``, ``tied`` (number of outputs within the tolerance of the
-            largest), ``expected`` (fraction of these outputs that are right: the
+            largest), ``expected`` (fraction of these outputs that are correct: the
             expected accuracy), ``role``, ``pattern`` (form of the prompt and answer:
             relations by name, other tokens by their group), ``out_of_distribution``.
             The verdict is ``follows`` if the margin is above the tolerance, ``fails``
             if it is below minus the tolerance, and otherwise ``tied``. Queries of the
-            role ``unstated`` have no right answer; their ``margin`` is the lead over
+            role ``unstated`` have no correct answer; their ``margin`` is the lead over
             the next best output, ``expected`` is null, and the verdict is ``asserted``
             if the lead is above the tolerance, otherwise ``open``.
         let_go: Facts that are not used: ``fact`` (its index), ``statement``,
@@ -128,13 +128,13 @@ class Prediction:
 
         The columns are ``query`` (its index), ``MODEL probability`` for each of
         :data:`~.calibration.fitted.MODELS` (null for queries that chain no facts, which
-        the fit does not cover) and ``outlook``: ``likely`` (at least 2/3), ``unlikely`` (at
-        most 1/3) or ``open``, by the probability for a GPT or, if that is null, by the
-        verdict. The outlook is ``uncalibrated`` if the fit is too uncertain
-        (:attr:`Nearest.vague`) or does not cover the query (chains of three or more
-        facts with several right answers). Queries without a right answer have the
-        outlook ``asserted`` or ``no answer``. If some queries have several right
-        answers, no probability is below the chance of a guess.
+        the fit does not cover) and ``outlook``: ``likely`` (at least 2/3), ``unlikely``
+        (at most 1/3) or ``open``, according to the probability for a GPT or, if that is
+        null, to the verdict. The outlook is ``uncalibrated`` if the fit is too
+        uncertain (:attr:`Nearest.vague`) or does not cover the query (chains of three
+        or more facts with several correct answers). Queries without a correct answer
+        have the outlook ``asserted`` or ``no answer``. If some queries have several
+        correct answers, no probability is below the chance of a guess.
 
         Example:
             >>> import inweights as iw
@@ -181,7 +181,7 @@ class Prediction:
 
     @cached_property
     def nearest(self) -> Nearest:
-        """The family of trained worlds nearest to this world: :meth:`.Calibration.nearest`."""
+        """Family of calibration worlds nearest to this world; see :meth:`.Calibration.nearest`."""
         return calibration().nearest(self.world)
 
     def summary(self, by: Sequence[str] = ("role", "pattern")) -> pl.DataFrame:
@@ -226,14 +226,14 @@ class Prediction:
 
         Args:
             accuracy: Half of the largest width at which an interval is narrow enough;
-                ``None`` stops as soon as the verdict is proved.
+                if ``None``, it is narrowed only until it proves the verdict.
             queries: Indices of the queries; ``None`` for all queries. For the other
                 queries, the new columns are null.
             tie: Margins of at most this absolute value are ties.
             seconds: Time limit in seconds, after which the remaining intervals are left
                 open; ``None`` for no limit.
-            progress: Called with the number of finished queries and of all queries of
-                the current part; ``None`` disables it.
+            progress: Function that is called with the number of finished queries and of
+                all queries of the current part; ``None`` for no progress reports.
 
         Returns:
             A new prediction with the same attributes, whose ``queries`` have the added

@@ -13,7 +13,7 @@ class Solving:
     The values are checked when they are used, not by this class.
 
     Attributes:
-        answers: ``several`` (all answers to a prompt are right) or ``one`` (they
+        answers: ``several`` (all answers to a prompt are correct) or ``one`` (they
             contradict each other, which is an error).
         decay: Weight decay of the training that is predicted, above 0; if ``None``, the
             limit of long training without decay is predicted where facts and prompts
@@ -26,7 +26,7 @@ class Solving:
         advise: Whether to search for identities, reversals and counter-examples that
             correct failing queries.
         state: File in which the state of a large program is stored, and from which an
-            interrupted prediction continues; empty for none.
+            interrupted prediction continues. If empty, nothing is stored.
         intervals: Whether to prove for each margin an interval that contains the margin
             at every optimum. The proofs may take half of ``seconds``.
     """

@@ -46,16 +46,16 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
 
     Returns:
         One row per query, with the columns ``query`` (its index), ``prompt``,
-        ``answer`` (the first right answer), ``right_answers`` (their number),
-        ``chance`` (fraction of the outputs that are right), ``predicted`` (the output
-        with the largest logit), ``margin`` (of the best right answer over the best
+        ``answer`` (the first correct answer), ``right_answers`` (their number),
+        ``chance`` (fraction of the outputs that are correct), ``predicted`` (the output
+        with the largest logit), ``margin`` (of the best correct answer over the best
         wrong output, divided by ``solution.scale``), ``verdict`` (``follows`` if the
         margin is above ``tie``, ``fails`` if it is below ``-tie``, otherwise ``tied``),
         ``tied`` (number of outputs within ``tie`` of the largest logit), ``expected``
-        (fraction of these that are right), ``role``, ``pattern`` (form of the prompt
+        (fraction of these that are correct), ``role``, ``pattern`` (form of the prompt
         and answer) and ``out_of_distribution``. Queries of the role ``unstated`` have
-        no right answer: their margin is the lead over the next best output, the verdict
-        is ``asserted`` if this is above ``tie`` and otherwise ``open``,
+        no correct answer: their margin is the lead over the next best output, the
+        verdict is ``asserted`` if this is above ``tie`` and otherwise ``open``,
         ``right_answers`` is 0, and ``chance`` and ``expected`` are null.
     """
     world = solution.program.world
@@ -141,7 +141,7 @@ def _read(
 def unstored(solution: Solved) -> int:
     """Return the number of facts that a solution does not store.
 
-    A fact is not stored if a right answer to its prompt does not have a larger logit
+    A fact is not stored if a correct answer to its prompt does not have a larger logit
     than all wrong outputs. The number is 0 for a solution of program (2) (Identity
     Bridge §4.3), which stores all facts.
 
@@ -154,7 +154,7 @@ def unstored(solution: Solved) -> int:
 def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
     """Return a table of the facts to which a solution gives a wrong answer.
 
-    A fact is not listed if the solution gives a different right answer to its prompt.
+    A fact is not listed if the solution gives a different correct answer to its prompt.
 
     Args:
         solution: Optimum of program (2) (Identity Bridge §4.3) or of the soft program

@@ -36,8 +36,8 @@ def trust(prediction: Prediction) -> str:
         prediction: Result of :func:`inweights.predict`.
 
     Returns:
-        Text that names the family of trained worlds most similar to the predicted world
-        and the errors of predictions there, and the kinds of queries to which the
+        Text that names the family of calibration worlds most similar to the predicted
+        world and the errors of predictions there, and the kinds of queries to which the
         prediction does not apply.
     """
     near = prediction.nearest

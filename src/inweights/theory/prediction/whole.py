@@ -47,9 +47,9 @@ def whole_fits(world: World, seconds: float | None, decay: float | None = None) 
             program (2) of Identity Bridge (§4.3).
 
     Returns:
-        Whether the expected time is within the limit. Always false for up to 1,000
-        facts, for which a different solver is used, and, without a decay, for facts
-        with identities whose prompts have several tokens.
+        Whether the expected time is within the limit. The result is always false for up
+        to 1,000 facts, for which a different solver is used. It is also false if
+        ``decay`` is ``None`` and the prompt of an identity has several tokens.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -79,18 +79,18 @@ def solve_whole(
 
     Args:
         world: Facts and queries.
-        answers: Whether a prompt may have ``several`` right answers, or ``one``; has no
-            effect on the soft program.
+        answers: Whether a prompt may have ``several`` correct answers or only ``one``.
+            This option has no effect on the soft program.
         gap: Relative duality gap to certify, at least 1e-7 and below 1. For more than
             3,000 facts, values below 0.01 are replaced with 0.01.
         seconds: Time limit in seconds; ``None`` for no limit.
-        decay: Weight decay of the soft program (:func:`.solve_soft`); ``None`` solves
-            program (2).
+        decay: Weight decay of the soft program (:func:`.solve_soft`); if ``None``,
+            program (2) is solved.
         state: File in which the state of program (2) is stored while it is solved, and
-            from which an interrupted solution continues; ``None`` stores nothing. It
-            has no effect on the soft program.
-        progress: Called with the number of the iteration and the gap; ``None`` disables
-            it.
+            from which an interrupted solution continues; if ``None``, nothing is
+            stored. The file has no effect on the soft program.
+        progress: Function that is called with the number of the iteration and the gap;
+            ``None`` for no progress reports.
 
     Returns:
         The solution, and a text with remarks on its accuracy.

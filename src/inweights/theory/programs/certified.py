@@ -32,7 +32,8 @@ class Certified:
             outputs): one row of logits for each input token.
         optimum: Objective at ``W``, which is an upper bound on the smallest value.
         bound: Certified lower bound on the smallest value.
-        dual: Dual variables that prove the bound, ``[M, K]`` (``M`` distinct prompts).
+        dual: Dual variables that certify the bound, ``[M, K]`` (``M`` distinct
+            prompts).
         gap: Relative duality gap, ``(optimum - bound) / optimum``.
         iterations: Number of iterations.
         seconds: Wall-clock time, in seconds.

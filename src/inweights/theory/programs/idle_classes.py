@@ -1,4 +1,4 @@
-"""Compute how classes that are never right affect a tied softmax at the start of training.
+"""Compute how classes that are never correct affect a tied softmax at the start of training.
 
 The analysis is our own. :func:`idle_drive` compares the prediction with the exact
 gradient operator. Recipes on the geometry of graph memories use it. Shapes: ``N``

@@ -14,7 +14,7 @@ certified, even if the iteration has not converged:
   the optimum from above;
 - dual: multipliers ``Λ ≥ 0`` divided by ``‖Xᵀ U(Λ)‖_op`` are feasible for the dual
   program ``max Σ Λ s.t. ‖Xᵀ U(Λ)‖_op ≤ 1``, so that their sum bounds the optimum from
-  below. Row by row, ``U(Λ)`` has the multipliers of the right answers, and minus the
+  below. Row by row, ``U(Λ)`` has the multipliers of the correct answers, and minus the
   multipliers of the wrong answers.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs, ``Q`` queries.
@@ -66,8 +66,8 @@ class Solution(Certified):
     Attributes:
         another: A second feasible matrix of nearly the same norm, if the solver returns
             one (:func:`~.large_scale.solve_large`), otherwise ``None``. If the two
-            matrices answer a query differently, the gap is too large to decide between
-            the answers.
+            matrices lead to different answers, the gap is too large to decide between
+            them.
     """
 
     another: Float[Floats, "P K"] | None = None
@@ -76,7 +76,7 @@ class Solution(Certified):
     scale: ClassVar[float] = 1.0
 
     def margins(self, statements: Statements) -> Float[Floats, " Q"]:
-        """Return the margin of each statement's best right answer over its best wrong output.
+        """Return the margin of each statement's best correct answer over its best wrong output.
 
         Args:
             statements: Queries or facts of the program's world.
@@ -84,7 +84,7 @@ class Solution(Certified):
         Returns:
             Margins ``[Q]`` (``Q`` statements), in units of the smallest margin over all
             training facts, which is 1. A positive margin means that the optimum gives
-            the right answer.
+            the correct answer.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -104,7 +104,7 @@ class Solution(Certified):
 
         Returns:
             Logits ``[Q, K]`` (``Q`` statements, ``K`` outputs); the column of each
-            answer, ``[Q]`` (if several answers are right, of the one with the largest
+            answer, ``[Q]`` (if several answers are correct, of the one with the largest
             logit); and a mask of its rivals, the wrong outputs, ``[Q, K]``.
         """
         return self.program.compare(self.templates, statements)
@@ -122,8 +122,8 @@ def solve(
     """Minimise the nuclear norm of ``W`` subject to all margins (Identity Bridge, program (2)).
 
     Gradient descent on ``W = E W_proj`` without weight decay tends to the direction of
-    this optimum, so that the margins of untrained queries predict what a trained
-    Emb-MLP answers. The iteration preserves every symmetry of the facts. If the optimum
+    this optimum, so that the margins of untrained queries predict the answers of a
+    trained Emb-MLP. The iteration preserves every symmetry of the facts. If the optimum
     is not unique, the solution therefore has all symmetries of the world.
 
     Args:
@@ -133,9 +133,9 @@ def solve(
             far is returned, with the status ``not certified``.
         seconds: Time limit in seconds, handled like ``iterations``; ``None`` for no limit.
         start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from,
-            such as a solution for fewer facts; ``None`` starts from zeros.
-        progress: Called at each evaluation of the bounds, with the number of iterations
-            and the current gap.
+            such as a solution for fewer facts; if ``None``, the start is zero.
+        progress: Function that is called at each evaluation of the bounds, with the
+            number of iterations and the current gap.
 
     Returns:
         A :class:`Solution` with ``templates``, bounds (``optimum`` and ``bound``) and

@@ -73,10 +73,10 @@ def operator_norm(matrix: Float[Floats, "P K"]) -> float:
 class MarginProjection:
     """Projection of logits onto the nearest logits with margins of at least 1, row by row.
 
-    The right answers of a row are raised to at least ``t``, and its wrong answers are
-    lowered to at most ``t - 1``; ``t`` balances the two changes. With one right answer,
-    Newton's method finds ``t`` exactly in a few steps (the balance is concave and
-    piecewise linear), starting from the ``t`` of the previous call.
+    The correct answers of a row are raised to at least ``t``, and its wrong answers are
+    lowered to at most ``t - 1``; ``t`` balances the two changes. With one correct
+    answer, Newton's method finds ``t`` exactly in a few steps (the balance is concave
+    and piecewise linear), starting from the ``t`` of the previous call.
 
     An instance is called with logits ``[M, K]`` (``K`` outputs) and returns the
     projected logits. Distances are Euclidean.
@@ -94,7 +94,7 @@ class MarginProjection:
     """
 
     def __init__(self, program: Program) -> None:
-        """Prepare the projection for the prompts of ``program`` and their right answers."""
+        """Prepare the projection for the prompts of ``program`` and their correct answers."""
         single = program.single
         self._lone = np.flatnonzero(single >= 0)
         self._answer = single[self._lone]
@@ -119,7 +119,7 @@ class MarginProjection:
         return projected
 
     def _one(self, logits: Floats) -> Floats:
-        """Project rows with one right answer, by Newton's method on ``t``."""
+        """Project rows with one correct answer, by Newton's method on ``t``."""
         rows = np.arange(len(logits))
         answer = logits[rows, self._answer]
         raised = logits + 1.0
@@ -139,7 +139,7 @@ class MarginProjection:
         return projected
 
     def _several(self, logits: Floats) -> Floats:
-        """Project rows with several right answers, by bisection on ``t``."""
+        """Project rows with several correct answers, by bisection on ``t``."""
         right = self._right
         low = np.where(right, logits, np.inf).min(1)
         high = np.maximum(low, np.where(right, -np.inf, logits + 1.0).max(1))

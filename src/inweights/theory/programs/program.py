@@ -1,6 +1,6 @@
 """Define program (2) of Identity Bridge (§4.3) for facts whose prompts are bags of tokens.
 
-The program is ``min_W ½‖W‖_*²`` such that the right answer of every fact beats every
+The program is ``min_W ½‖W‖_*²`` such that the correct answer of every fact beats every
 other output by a margin of 1. The logits of a prompt are the sum of its tokens' rows of
 ``W``, as in Emb-MLP. :class:`Program` contains the constraints, created from a world;
 :func:`~.nuclear_norm.solve` and :func:`~.soft_program.solve_soft` solve it. Shapes:
@@ -46,10 +46,10 @@ class Program:
     """Constraints of program (2).
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` subject to a margin of at least 1 for every trained fact.
+    logits ``W`` subject to a margin of at least 1 for every training fact.
 
-    Facts with the same prompt share a row. If a prompt has several right answers, the
-    logit of each has to exceed the logit of every *wrong* output by the margin; right
+    Facts with the same prompt share a row. If a prompt has several correct answers, the
+    logit of each has to exceed the logit of every *wrong* output by the margin; correct
     answers are not compared with each other.
 
     Attributes:
@@ -82,10 +82,10 @@ class Program:
             world: Facts and queries with answers of one token each.
             answers: How several answers to the same prompt are treated. ``one``
                 (default): they contradict each other, which is an error. ``several``:
-                all of them are right. ``any``: all of them are right, and facts that
-                program (2) rejects are accepted as well: prompts that differ only in
-                the order of their tokens are treated as one prompt, and no output needs
-                to be wrong. Use ``any`` for the soft program, which always has a
+                all of them are correct. ``any``: all of them are correct, and facts
+                that program (2) rejects are accepted as well: prompts that differ only
+                in the order of their tokens are treated as one prompt, and no output
+                needs to be wrong. Use ``any`` for the soft program, which always has a
                 solution.
             held: Number of bytes that the solver needs for each pair of a fact and an
                 output; used only to check that the arrays fit in memory.
@@ -144,13 +144,13 @@ class Program:
 
     @cached_property
     def right(self) -> Bool[Bools, "M K"]:
-        """Mask of the right answers to ``M`` distinct prompts, among ``K`` outputs, ``[M, K]``."""
+        """Mask of the correct answers to ``M`` distinct prompts among ``K`` outputs, ``[M, K]``."""
         right: Bools = self.pairs.astype(bool).toarray()
         return right
 
     @cached_property
     def single(self) -> Int[Ids, " M"]:
-        """Column of the right answer of each prompt, ``[M]``; -1 if there are several."""
+        """Column of the correct answer of each prompt, ``[M]``; -1 if there are several."""
         return np.where(self.right.sum(1) == 1, self.right.argmax(1), -1)
 
     @property
@@ -160,19 +160,20 @@ class Program:
 
     @property
     def constraints(self) -> int:
-        """Number of constrained margins: pairs of a right and a wrong output, over all prompts."""
+        """Number of constrained margins: pairs of a correct and a wrong output of any prompt."""
         answers = self.right.sum(1)
         return int((answers * (self.right.shape[1] - answers)).sum())
 
     def least_margins(self, logits: Float[Floats, "M K"]) -> Float[Floats, " M"]:
-        """Return each prompt's smallest margin: its worst right answer minus its best wrong output.
+        """Return each prompt's smallest margin, of its worst correct over its best wrong output.
 
         Args:
             logits: Logits ``[M, K]`` (``M`` distinct prompts, ``K`` outputs), one row
                 for each distinct prompt.
 
         Returns:
-            Margins ``[M]``, in units of the logits; infinite if every output is right.
+            Margins ``[M]``, in units of the logits; infinite if every output is
+            correct.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -204,7 +205,7 @@ class Program:
     def margins(
         self, templates: Float[Floats, "P K"], statements: Statements
     ) -> Float[Floats, " Q"]:
-        """Return the margin of each statement's best right answer over its best wrong output.
+        """Return the margin of each statement's best correct answer over its best wrong output.
 
         Args:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
@@ -212,8 +213,8 @@ class Program:
 
         Returns:
             Margins ``[Q]`` (``Q`` statements), in units of the logits; infinite if
-            every output is right. Outputs that another statement gives as an answer to
-            the same prompt are not treated as wrong.
+            every output is correct. Outputs that another statement gives as an answer
+            to the same prompt are not treated as wrong.
         """
         margins = [np.zeros(0)]
         for logits, columns, rivals in self.compare_in_parts(templates, statements):
@@ -233,9 +234,9 @@ class Program:
 
         Returns:
             Logits ``[Q, K]`` (``Q`` statements); the column of each answer ``[Q]`` (if
-            several are right, of the right answer with the largest logit); and a mask
-            ``[Q, K]`` of its rivals, which are all outputs that no statement gives as
-            an answer to the same prompt.
+            several are correct, of the correct answer with the largest logit); and a
+            mask ``[Q, K]`` of its rivals, which are all outputs that no statement gives
+            as an answer to the same prompt.
 
         Example:
             >>> from inweights.worlds import TwoHop

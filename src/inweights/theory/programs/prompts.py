@@ -118,15 +118,15 @@ def check_facts(world: World, row: Ids, right: Bools, answers: Answers) -> None:
     Args:
         world: The world with the facts.
         row: Index of each fact's prompt among the distinct bags of tokens, ``[facts]``.
-        right: Mask of the outputs that are right answers to each such bag, ``[M, K]``
+        right: Mask of the outputs that are correct answers to each such bag, ``[M, K]``
             (``M`` distinct prompts, ``K`` outputs).
-        answers: Whether a prompt may have several right answers: ``one``, ``several``
+        answers: Whether a prompt may have several correct answers: ``one``, ``several``
             or ``any``, as in :meth:`.Program.of`.
 
     Raises:
         DataError: The prompts of two facts with different answers differ only in the
             order of their tokens, a prompt has several answers although ``answers`` is
-            ``one``, or every output is a right answer to every prompt.
+            ``one``, or every output is a correct answer to every prompt.
     """
     facts = world.facts
     named = partial(in_words, world, facts)

@@ -76,7 +76,7 @@ class SoftSolution(Certified):
         """Median margin of the correctly answered prompts, in logits: the unit of margins.
 
         It is 1 if no prompt is answered correctly. A prompt is answered correctly if
-        all of its right answers have larger logits than all wrong ones.
+        all of its correct answers have larger logits than all wrong ones.
         """
         sizes = self._least[(self._least > ROUNDING) & np.isfinite(self._least)]
         return float(np.median(sizes)) if len(sizes) else 1.0
@@ -85,7 +85,7 @@ class SoftSolution(Certified):
     def stored(self) -> Bool[Bools, " facts"]:
         """Mask ``[facts]`` of the facts whose prompts are answered correctly.
 
-        All right answers to these prompts have larger logits than all wrong ones. The
+        All correct answers to these prompts have larger logits than all wrong ones. The
         ``templates`` answer all of them correctly, which proves that these facts do not
         exclude each other.
         """
@@ -93,7 +93,7 @@ class SoftSolution(Certified):
         return won
 
     def margins(self, statements: Statements) -> Float[Floats, " Q"]:
-        """Return the margin of each statement's best right answer over its best wrong output.
+        """Return the margin of each statement's best correct answer over its best wrong output.
 
         Args:
             statements: Queries or facts of the program's world.
@@ -135,7 +135,7 @@ def solve_soft(
             such as a solution for a different decay. If ``None``, the start is the
             point that one step of steepest descent from zero reaches.
         progress: Called about every 50 iterations, with the number of iterations and
-            the current gap; ``None`` disables it.
+            the current gap; ``None`` for no progress reports.
 
     Returns:
         A :class:`SoftSolution` with ``templates``, bounds (``optimum`` and ``bound``,
@@ -183,8 +183,8 @@ def decay_path(
         decays: Values of ``λ``, above 0; descending order is the fastest.
         gap: Requested relative duality gap of each solution, at least 1e-7 and below 1.
         seconds: Time limit for each solution, in seconds; ``None`` for no limit.
-        progress: Called with the number of iterations and the gap, as in
-            :func:`solve_soft`; ``None`` disables it.
+        progress: Function that is called with the number of iterations and the gap, as
+            in :func:`solve_soft`; ``None`` for no progress reports.
 
     Yields:
         One solution per decay, in the order of ``decays``. Each is computed when it is

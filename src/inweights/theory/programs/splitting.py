@@ -276,10 +276,10 @@ def multipliers(
 
     Args:
         direction: Any matrix ``[M, K]`` (``M`` distinct prompts, ``K`` outputs).
-        right: Mask of the right answers, ``[M, K]``.
+        right: Mask of the correct answers, ``[M, K]``.
 
     Returns:
-        Matrix ``[M, K]`` that is at least 0 at right answers and at most 0 elsewhere,
+        Matrix ``[M, K]`` that is at least 0 at correct answers and at most 0 elsewhere,
         and whose rows sum to 0. At wrong answers, negative entries of ``direction`` are
         unchanged and positive ones are set to 0.
 

@@ -16,7 +16,7 @@ def to_model(solution: Solution) -> EmbMLP:
     """Return an Emb-MLP whose logits equal those of a solution of program (2).
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` subject to a margin of at least 1 for every trained fact.
+    logits ``W`` subject to a margin of at least 1 for every training fact.
 
     With the singular value decomposition ``W = U S Vᵀ``, the factors are ``E = U √S``
     and ``W_proj = √S Vᵀ``. Among all pairs with the product ``W``, these minimise

@@ -14,7 +14,7 @@ def transfer_margin(members: int, told: int) -> float:
     """Return the margin of a group member's untrained fact at the optimum of program (2).
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` subject to a margin of at least 1 for every trained fact.
+    logits ``W`` subject to a margin of at least 1 for every training fact.
 
     All ``members`` of a group share a value of one relation. For ``told`` of them,
     another fact gives a second value. For the other members, this second value follows,

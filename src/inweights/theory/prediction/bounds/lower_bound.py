@@ -68,7 +68,7 @@ def prove(
     functional: Float[Floats, "P K"],
     dual: Float[Floats, "M K"],
 ) -> float:
-    """Return a lower bound on ``⟨C, W⟩`` over all feasible ``W``, proved by given multipliers.
+    """Return a lower bound on ``⟨C, W⟩`` over all feasible ``W``, certified by given multipliers.
 
     Args:
         program: The constraints.
@@ -76,8 +76,8 @@ def prove(
             Identity Bridge.
         functional: ``C``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         dual: ``U(Λ)``, ``[M, K]`` (``M`` distinct prompts). Each row contains minus the
-            multipliers of the wrong answers and the multipliers of the right ones, and
-            sums to 0.
+            multipliers of the wrong answers and the multipliers of the correct ones,
+            and sums to 0.
 
     Returns:
         ``Σ Λ - ν ‖Xᵀ U(Λ) - C‖_op``, where ``X`` counts the tokens of each prompt. The
@@ -85,8 +85,8 @@ def prove(
         multipliers were found.
 
     Raises:
-        ConfigError: An entry of ``dual`` is negative for a right answer or positive for
-            a wrong one, or a row does not sum to 0.
+        ConfigError: An entry of ``dual`` is negative for a correct answer or positive
+            for a wrong answer, or a row does not sum to 0.
     """
     wrong = np.where(program.right, -dual, dual).max() > 0
     if wrong or np.abs(dual.sum(1)).max() > 1e-9 * max(1.0, float(np.abs(dual).max())):
@@ -113,14 +113,14 @@ def lower_bound(
         solution: A feasible matrix and multipliers. A smaller gap gives a closer bound:
             the bound loses about the square root of twice the absolute gap.
         functional: ``C``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
-        goal: Value of the bound at which the search stops. With the default, infinity,
-            the search does not stop early.
+        goal: Value of the bound at which the search stops. By default, it is infinite,
+            and the search does not stop early.
         iterations: Maximum number of iterations for each of three sizes of the extra
             term ``ε ⟨C, W⟩``.
         late: Value of :func:`time.perf_counter`, in seconds, after which the best bound
             found so far is returned (``-inf`` if there is none); ``None`` for no limit.
         inverse: Result of :func:`~.splitting.coupled_inverse` for the program, ``(I + κ
-            Xᵀ X)⁻¹``, ``[P, P]``; ``None`` computes it.
+            Xᵀ X)⁻¹``, ``[P, P]``; if ``None``, it is computed.
 
     Returns:
         The best bound that was found, with its multipliers.

@@ -38,7 +38,7 @@ def margin_bounds(
     Program (2) is defined in Identity Bridge, §4.3. The lower end needs a bound for
     every rival (every wrong output), and the upper end only for the nearest rival. If
     the margin differs between optima, its interval contains all of these margins, even
-    if the gap is small. For a query of the role ``unstated``, which has no right
+    if the gap is small. For a query of the role ``unstated``, which has no correct
     answer, the margin is the lead of the output with the largest logit.
 
     Args:
@@ -47,14 +47,14 @@ def margin_bounds(
             solutions of thousands of facts do, all intervals are left open.
         queries: Indices of the queries; ``None`` for all queries.
         accuracy: Half of the largest width at which an interval is narrow enough, above
-            0. With ``None``, an interval is narrowed only until it proves that the
-            margin is above ``tie``, or below ``-tie``. The solver then runs a few times
-            for a query that fails, and once per rival for a query that follows.
+            0. If ``None``, an interval is narrowed only until it proves that the margin
+            is above ``tie``, or below ``-tie``. In this case, the solver runs a few
+            times for a query that fails, and once per rival for a query that follows.
         tie: Margins of at most this absolute value are ties.
         seconds: Time limit in seconds, after which the remaining intervals are left
             open; ``None`` for no limit.
-        progress: Called with the number of finished queries and the number of all
-            requested queries; ``None`` disables it.
+        progress: Function that is called with the number of finished queries and the
+            number of all requested queries; ``None`` for no progress reports.
 
     Returns:
         One row per query, in the order of ``queries``, with the columns ``query`` (its
@@ -171,9 +171,9 @@ def _interval(
     """Return both ends of the interval for one query.
 
     Rivals are bounded in the order of their distance, as long as they can affect the
-    interval. The margin is the largest lead of any right answer. The lower end belongs
-    to the first right answer, which has the largest lead here. The upper end has to
-    hold for all of them.
+    interval. The margin is the largest lead of any correct answer. The lower end
+    belongs to the first correct answer, which has the largest lead here. The upper end
+    has to hold for all of them.
     """
     margin = float(gaps.min())
     order = [int(k) for k in np.argsort(gaps, kind="stable") if np.isfinite(gaps[k])]

@@ -48,7 +48,7 @@ OF_ANSWERS = ("right", "density")
 
 
 def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
-    """Return the features from which the probability of a right answer is computed.
+    """Return the features from which the probability of a correct answer is computed.
 
     Args:
         world: Facts and queries.
@@ -61,18 +61,18 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
         ``margin`` (as predicted); ``identity``, the fraction of the query's bridges
         that have an identity; ``identities``, the same fraction over the bridges of all
         queries; ``common``, the fraction of the facts of the last relation whose answer
-        is right for the query; ``reached``, the logarithm of one plus the number of facts that
-        end in a bridge of the query; ``rivals``, the logarithm of the number of
-        distinct answers of the last relation; ``complexity``, the logarithm of the
+        is correct for the query; ``reached``, the logarithm of one plus the number of
+        facts that end in a bridge of the query; ``rivals``, the logarithm of the number
+        of distinct answers of the last relation; ``complexity``, the logarithm of the
         number of answers that any chain gives to the subject; ``steps``, the number of
         facts in the chain.
 
         The last columns are the features :data:`SEVERAL`, which are 0 for a query with
-        one right answer: ``right``, the logarithm of the number of right answers;
-        ``density``, the logarithm of the factor by which several right answers reduce
+        one correct answer: ``right``, the logarithm of the number of correct answers;
+        ``density``, the logarithm of the factor by which several correct answers reduce
         the number of wrong ones; and ``several``, which is 1. ``right`` plus
         ``density`` is the increase of the log odds of a guess, compared with a single
-        right answer.
+        correct answer.
     """
     rows = queries.filter(pl.col("role").is_in(CHAINED))
     asked = world.queries
@@ -148,7 +148,7 @@ def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
 
 
 def properties(world: World) -> dict[str, float]:
-    """Return the properties by which a world is compared with the families of trained worlds.
+    """Return the properties by which a world is compared with families of calibration worlds.
 
     Args:
         world: Facts and queries.

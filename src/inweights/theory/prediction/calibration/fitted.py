@@ -33,7 +33,7 @@ Effects = dict[str, float]
 
 
 class Family(msgspec.Struct, frozen=True):
-    """A family of worlds on which networks were trained to measure probabilities.
+    """A family of calibration worlds, on which networks were trained to measure probabilities.
 
     Attributes:
         properties: Mean of each property over the worlds of the family
@@ -42,7 +42,7 @@ class Family(msgspec.Struct, frozen=True):
             worlds lie.
         error: For each model (``Emb-MLP`` and ``GPT``), the 90th percentile over the
             worlds of the absolute difference between the mean predicted probability and
-            the fraction of right answers. The prediction is from a fit to the other
+            the fraction of correct answers. The prediction is from a fit to the other
             families.
         effects: For each model, the coefficient of each feature in the log odds, and
             the ``constant``, in the fit to the other families.
@@ -55,7 +55,7 @@ class Family(msgspec.Struct, frozen=True):
 
 
 class Nearest(msgspec.Struct, frozen=True):
-    """The family of trained worlds that is nearest to a given world.
+    """The family of calibration worlds that is nearest to a given world.
 
     Attributes:
         name: Name of the family.
@@ -72,7 +72,7 @@ class Nearest(msgspec.Struct, frozen=True):
 
     @property
     def far(self) -> bool:
-        """Whether the world is unlike every family of trained worlds.
+        """Whether the world is unlike every family of calibration worlds.
 
         This is so if :attr:`distance`, in units of the radius of the nearest family, is
         above 1.5.
@@ -83,15 +83,15 @@ class Nearest(msgspec.Struct, frozen=True):
     def vague(self) -> bool:
         """Whether the fit is too uncertain to rate any answer as likely or unlikely.
 
-        This is so if no family of trained worlds is near (:attr:`far`), or if the error
-        of the nearest family for the GPT is larger than 1/3, the difference between
-        :data:`LIKELY` and :data:`UNLIKELY`.
+        This is so if no family of calibration worlds is near (:attr:`far`), or if the
+        error of the nearest family for the GPT is larger than 1/3, the difference
+        between :data:`LIKELY` and :data:`UNLIKELY`.
         """
         return self.far or self.error["GPT"] > LIKELY - UNLIKELY
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """A fit of the probability of right answers, with its errors.
+    """A fit of the probability of correct answers, with its errors.
 
     Attributes:
         worlds: Number of worlds to which it was fitted.
@@ -131,11 +131,11 @@ class Calibration(msgspec.Struct, frozen=True):
         return features.select("query").with_columns(**found)
 
     def nearest(self, world: World) -> Nearest:
-        """Return the family of trained worlds whose mean is nearest to a world.
+        """Return the family of calibration worlds whose mean is nearest to a world.
 
         The distance is the root mean square difference of the properties, each in
         standard deviations over all worlds (:func:`distance`), divided by the radius of
-        the family. If no query of the world has several right answers, only families
+        the family. If no query of the world has several correct answers, only families
         without such queries are considered.
 
         Args:
@@ -190,7 +190,7 @@ def outlook(probability: float | None) -> str:
     """Return ``likely``, ``unlikely`` or ``open`` for a probability.
 
     Args:
-        probability: Probability of a right answer; ``None`` if it is not known.
+        probability: Probability of a correct answer; ``None`` if it is not known.
 
     Returns:
         ``likely`` for probabilities of at least 2/3 (:data:`LIKELY`), ``unlikely`` for
@@ -209,7 +209,7 @@ def outlook(probability: float | None) -> str:
 
 
 def said(features: pl.DataFrame, effects: Effects) -> Floats:
-    """Return the probability of a right answer for each row of features.
+    """Return the probability of a correct answer for each row of features.
 
     Args:
         features: Table of :func:`~.features.query_features`.
@@ -227,16 +227,16 @@ def said(features: pl.DataFrame, effects: Effects) -> Floats:
 
 
 def above_chance(probabilities: pl.Series, chances: pl.Series) -> pl.Series:
-    """Return each probability, or the chance of a right guess if the chance is larger.
+    """Return each probability, or the chance of a correct guess if the chance is larger.
 
     Args:
         probabilities: One probability per query; null if it is not known.
-        chances: Probability that a guess is right, for each query; null if the query
-            has no right answer.
+        chances: Probability that a guess is correct, for each query; null if the query
+            has no correct answer.
 
     Returns:
-        The larger of the two for each query; the chance if the probability is null, the
-        probability if the chance is null; 0 if both are null.
+        The larger of the two numbers for each query. A null is ignored; if both numbers
+        are null, the result is 0.
     """
     both = pl.DataFrame(
         {"probability": probabilities, "chance": chances.fill_null(0.0)}

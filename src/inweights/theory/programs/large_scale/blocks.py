@@ -37,9 +37,9 @@ class Block:
         rows: Slice of the prompts.
 
     Attributes:
-        right: Mask of the right answers, ``[m, K]`` (``K`` outputs).
+        right: Mask of the correct answers, ``[m, K]`` (``K`` outputs).
         at: Flat indices in ``[m, K]`` of the stored entries: those with a multiplier,
-            those that differ from ``X V``, and right answers.
+            those that differ from ``X V``, and correct answers.
         price: Multipliers of these entries, divided by the penalty.
         moved: Numbers that are added to the stored entries of ``X V`` before the next
             projection.
@@ -86,7 +86,7 @@ class Block:
         total[self._inputs] += self._turned.astype(rows.dtype, copy=False) @ rows
 
     def worst_right(self, logits: Float[Floats, "m K"]) -> Float[Floats, " m"]:
-        """Return the smallest logit of each prompt's right answers, ``[m]``.
+        """Return the smallest logit of each prompt's correct answers, ``[m]``.
 
         Args:
             logits: Logits of the block's ``m`` prompts, ``[m, K]`` (``K`` outputs).
@@ -96,7 +96,7 @@ class Block:
         return worst
 
     def without_right(self, logits: Float[Floats, "m K"]) -> Float[Floats, "m K"]:
-        """Set the logits of right answers to minus infinity, in place, and return the same array.
+        """Set the logits of correct answers to minus infinity, in place, and return the array.
 
         Args:
             logits: Logits of the block's ``m`` prompts, ``[m, K]`` (``K`` outputs);
@@ -141,7 +141,7 @@ class Block:
         scratch: Float[Floats, " n"],
         tiny: float,
     ) -> None:
-        """Project the block's logits onto margins of at least 1, and update their multipliers.
+        """Project the block's logits to margins of at least 1, and update the multipliers.
 
         Args:
             v: Templates ``V``, ``[P, K]`` (``P`` input tokens, ``K`` outputs): the
@@ -206,13 +206,13 @@ class Block:
     def _project(self, logits: Floats, right: Bools, at: Ids, low: Floats) -> Floats:
         """Return the projection of logits, which include all those that are too large.
 
-        A row's right answers are raised to at least a level, and its wrong ones lowered
-        to at most one less. Newton's method finds the level that balances the two
-        changes; a step outside the known bracket is replaced by bisection.
+        A row's correct answers are raised to at least a level, and its wrong ones
+        lowered to at most one less. Newton's method finds the level that balances the
+        two changes; a step outside the known bracket is replaced by bisection.
 
         Args:
             logits: The logits, one after another.
-            right: Mask of the right answers among them.
+            right: Mask of the correct answers among them.
             at: Their flat indices in ``[m, K]``.
             low: Lower bound on the level of each row, ``[m]``.
         """
@@ -243,10 +243,11 @@ def _balance(points: Floats, right: Bools, starts: Ids, level: Floats) -> Floats
     """Return Newton's next estimate of the level at which equal amounts are raised and lowered.
 
     Args:
-        points: Logits of right answers, and logits of wrong answers plus 1.
-        right: Mask of the right answers among them.
+        points: Logits of correct answers, and logits of wrong answers plus 1.
+        right: Mask of the correct answers among them.
         starts: Index of the first point of each row.
-        level: Current level of each row, at least the level of its worst right answer.
+        level: Current level of each row, at least the level of its worst correct
+            answer.
     """
     everywhere = np.repeat(level, np.diff(starts, append=len(points)))
     chosen = (points > everywhere) ^ right

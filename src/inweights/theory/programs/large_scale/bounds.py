@@ -100,7 +100,7 @@ class Bounds:
             none.
         optimum: Nuclear norm of ``templates``.
         bound: The best lower bound.
-        dual: The multipliers that prove ``bound``, after :meth:`check`.
+        dual: The multipliers that certify ``bound``, after :meth:`check`.
         rank: Numerical rank of ``templates``.
     """
 
@@ -157,7 +157,7 @@ class Bounds:
 
         Args:
             several: Multipliers of any scale, sparse arrays ``[M, K]`` (``M`` distinct
-                prompts), in the form that :meth:`~.relations.Relations.divide` takes.
+                prompts), in the form that :meth:`~.relations.Relations.divide` accepts.
         """
         mixture = self._mixture
         new = []
@@ -205,7 +205,7 @@ class Bounds:
         return found
 
     def restore(self, state: State) -> None:
-        """Continue from the stored state ``state``, a result of :meth:`state`."""
+        """Restore a state that :meth:`state` returned, to continue from it."""
         self.bound, self.optimum = float(state["bound"]), float(state["optimum"])
         self.rank, self._number = int(state["rank"]), int(state["number"])
         self.templates = state.get("templates")
@@ -235,7 +235,7 @@ class Bounds:
         return mixed
 
     def _repair(self, templates: Floats) -> tuple[Floats, float]:
-        """Raise the logits of ranges, then of right answers, where margins are below 1.
+        """Raise the logits of ranges, then of correct answers, where margins are below 1.
 
         Args:
             templates: Any matrix, ``[P, K]``.

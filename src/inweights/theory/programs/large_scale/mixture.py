@@ -47,13 +47,13 @@ class Part:
 
 
 class Mixture:
-    """A sum of multipliers with the weights that prove the largest lower bound found so far.
+    """A sum of multipliers, with weights that certify the largest lower bound found so far.
 
     Args:
         most: Largest number of parts that are stored, by default 12.
 
     Attributes:
-        bound: The proved lower bound.
+        bound: The certified lower bound.
         weights: Weight of each part of the best sum, keyed by the name of the part.
         parts: List of the stored parts (:class:`Part`), the oldest first.
     """
@@ -96,9 +96,9 @@ class Mixture:
             old -= 1
 
     def mix(self) -> None:
-        """Look for weights of the stored parts whose sum of multipliers proves a larger bound.
+        """Look for weights with which the sum of the stored parts certifies a larger bound.
 
-        The method of cutting planes starts from the best weights. The attributes
+        The cutting-plane method starts from the best weights. The attributes
         :attr:`bound` and :attr:`weights` change if the new bound is larger.
         """
         totals = np.array([part.total for part in self.parts])

@@ -18,7 +18,7 @@ from inweights.worlds.arrays import Float, Floats, Ids
 
 
 def own_inputs(program: Program) -> tuple[Ids, Ids, Ids, Floats]:
-    """Return the own inputs of each prompt, together with its right answers.
+    """Return the own inputs of each prompt, together with its correct answers.
 
     A prompt's own inputs are its tokens that occur in the fewest prompts. Usually, the
     own input is the subject of a fact, and not its relation.
@@ -27,8 +27,8 @@ def own_inputs(program: Program) -> tuple[Ids, Ids, Ids, Floats]:
         program: The program.
 
     Returns:
-        Four arrays with one entry for each prompt, own input and right answer: index of
-        the prompt, index of the input, column of the answer, and the share of the
+        Four arrays with one entry for each prompt, own input and correct answer: index
+        of the prompt, index of the input, column of the answer, and the share of the
         prompt's logit that the input has to contribute.
     """
     counts = program.counts.tocsr()
@@ -58,8 +58,8 @@ def start_near(
 
     Returns:
         Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs), in single precision:
-        the share of ``own`` for an own input of a prompt and its right answers, 1 for
-        other inputs and all right answers to their prompts, otherwise 0.
+        the share of ``own`` for an own input of a prompt and its correct answers, 1 for
+        other inputs and all correct answers to their prompts, otherwise 0.
     """
     prompts, inputs, outputs, share = own
     start: Any = np.zeros(program.shape, np.float32)

@@ -2,8 +2,8 @@
 
 The own input of a prompt is its rarest input, usually the subject of a fact. Its
 relation is the most frequent of its other inputs, and the range of a relation is the
-set of outputs that are right for at least one of its prompts. A few numbers, which all
-facts of a relation share, determine whether the relation favours its range enough.
+set of outputs that are correct for at least one of its prompts. A few numbers, which
+all facts of a relation share, determine whether the relation favours its range enough.
 :class:`Relations` corrects these numbers in the matrix (:meth:`Relations.missing`) and
 in the multipliers (:meth:`Relations.divide`).
 
@@ -26,9 +26,9 @@ from inweights.worlds.arrays import Bool, Bools, Float, Floats, Ids
 class Relations:
     """The relation of each prompt, and the range of each relation.
 
-    The relation of a prompt is the most frequent of its inputs except its rarest one.
-    The range of a relation is the set of outputs that are right for at least one of its
-    prompts.
+    The relation of a prompt is the most frequent of its inputs, excluding its rarest
+    input. The range of a relation is the set of outputs that are correct for at least
+    one of its prompts.
 
     Args:
         program: Constraints.
@@ -76,7 +76,7 @@ class Relations:
 
     @cached_property
     def ranges(self) -> Bool[Bools, "relations K"]:
-        """Boolean mask of the outputs that are right for at least one prompt with each relation.
+        """Boolean mask of the outputs that are correct for at least one prompt with each relation.
 
         Its shape is ``[relations + 1, K]`` (``K`` outputs). The last row contains all
         outputs.
@@ -93,18 +93,18 @@ class Relations:
 
     @cached_property
     def _right_at(self) -> tuple[Ids, Ids]:
-        """Indices of the prompts and columns of all right answers, in order."""
+        """Indices of the prompts and columns of all correct answers, in order."""
         rows, columns = self.program.pairs.nonzero()
         return rows, columns
 
     def shares(self, gains: Float[Floats, " M"]) -> Float[Floats, "relations K"]:
         """Return each output's fraction of the gains of all prompts with a relation.
 
-        The relation of a prompt is its most frequent token apart from its rarest one.
+        The relation of a prompt is its most frequent token, excluding its rarest token.
 
         Args:
             gains: One number for each prompt, ``[M]`` (``M`` distinct prompts), which
-                its right answers share equally.
+                its correct answers share equally.
 
         Returns:
             Fractions ``[relations + 1, K]`` (``K`` outputs); rows sum to 1, or are 0
@@ -126,12 +126,12 @@ class Relations:
         Args:
             logits: Logits of the prompts, ``[m, K]`` (``K`` outputs); changed in place.
             block: The block of these prompts. The range of a relation is the set of
-                outputs that are right for at least one of its prompts.
+                outputs that are correct for at least one of its prompts.
             wanted: Required margin over outputs outside the range.
 
         Returns:
-            One number for each relation, at least 0, with which the right answers have
-            the margin ``wanted`` over all outputs outside the range.
+            One number for each relation, at least 0, with which the correct answers
+            have the margin ``wanted`` over all outputs outside the range.
         """
         worst = block.worst_right(logits)
         logits[self.ranges[self.place[block.rows]]] = -np.inf
@@ -145,14 +145,14 @@ class Relations:
     ) -> tuple[sparse.csr_array, sparse.csr_array]:
         """Split multipliers by whether the wrong output is within or outside the relation's range.
 
-        The range of a prompt's relation is the set of outputs that are right for a
+        The range of a prompt's relation is the set of outputs that are correct for a
         prompt with this relation. The rows of both parts sum to 0 and have the signs of
         multipliers, so that every combination with non-negative weights is a dual
         matrix as well.
 
         Args:
             prices: Multipliers, a sparse array ``[m, K]`` (``K`` outputs), negative at
-                right answers; entries with a wrong sign are set to 0.
+                correct answers; entries with a wrong sign are set to 0.
             rows: Slice of the prompts to which the ``m`` rows of ``prices`` belong.
 
         Returns:

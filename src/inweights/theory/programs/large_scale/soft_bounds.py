@@ -29,7 +29,7 @@ TRIED = 6
 
 
 class SoftBounds:
-    """The best bounds found so far, with the matrix and the distributions that prove them.
+    """The best bounds found so far, with the matrix and the distributions that certify them.
 
     Args:
         program: The facts.
@@ -44,7 +44,7 @@ class SoftBounds:
         templates: The matrix with the lowest objective, ``[P, K]``.
         optimum: Objective at ``templates``, an upper bound, in nats.
         bound: The lower bound, in nats.
-        dual: Distributions that prove the lower bound, ``[M, K]``.
+        dual: Distributions that certify the lower bound, ``[M, K]``.
         rank: Rank of ``templates``.
     """
 
@@ -112,7 +112,7 @@ class SoftBounds:
             self.rank = len(values)
 
     def take_lower(self, chances: Float[Floats, "M K"]) -> None:
-        """Evaluate the lower bound that scaled distributions prove, and store it if it is better.
+        """Evaluate the lower bound that scaled distributions certify, and store it if it is better.
 
         Args:
             chances: A distribution for each prompt, ``[M, K]``.

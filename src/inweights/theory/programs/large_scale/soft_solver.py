@@ -68,12 +68,12 @@ def solve_soft_large(
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
         seconds: Time limit in seconds, handled like ``iterations``; ``None`` for no limit.
-        progress: Called at each evaluation of the bounds, with the number of iterations
-            and the current gap; ``None`` disables it.
+        progress: Function that is called at each evaluation of the bounds, with the
+            number of iterations and the current gap; ``None`` for no progress reports.
 
     Returns:
         A :class:`~.soft_program.SoftSolution` with templates, bounds and the gap that
-        was reached, as from :func:`~.soft_program.solve_soft`.
+        was reached, as returned by :func:`~.soft_program.solve_soft`.
 
     Raises:
         ConfigError: ``decay`` is infinite or not above 0, ``gap`` is outside ``[1e-7,

@@ -80,14 +80,14 @@ def solve_large(
         state: File to which the state is written at each evaluation of the bounds. If
             the file exists, the solver continues from the stored state, and returns the
             same result as without an interruption. The file is removed once the gap is
-            certified. ``None`` stores nothing.
-        progress: Called at each evaluation of the bounds, with the number of iterations
-            and the current gap; ``None`` disables it.
+            certified. If ``None``, nothing is stored.
+        progress: Function that is called at each evaluation of the bounds, with the
+            number of iterations and the current gap; ``None`` for no progress reports.
 
     Returns:
-        A :class:`~.nuclear_norm.Solution`, as from :func:`~.nuclear_norm.solve`. Its
-        ``another`` is a second feasible matrix of nearly the same norm: the mean of
-        earlier iterates or a single earlier iterate; ``None`` if there is none.
+        A :class:`~.nuclear_norm.Solution`, as returned by :func:`~.nuclear_norm.solve`.
+        Its ``another`` is a second feasible matrix of nearly the same norm, either the
+        mean of earlier iterates or a single earlier iterate; ``None`` if there is none.
 
     Raises:
         ConfigError: ``gap`` is outside ``[1e-7, 1)``, ``iterations`` is below 1,
@@ -187,7 +187,7 @@ class _Attempt:
             iterations: Maximum number of iterations.
             late: Value of :func:`time.perf_counter`, in seconds, after which no further
                 iteration is made.
-            progress: Called with the iterations made and the gap.
+            progress: Function that is called with the iterations made and the gap.
 
         Returns:
             The number of iterations made in total, including the iterations of a

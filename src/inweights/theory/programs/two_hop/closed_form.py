@@ -14,7 +14,7 @@ Shapes: ``n`` entities of each kind (the paper's ``N``), ``M`` prompts (``2n``, 
 identity ``3n``), ``P`` inputs (``2n + 2``), ``K`` outputs (``2n``).
 
 The name of a kind of constraint states the prompt and the competing output: ``"first
-hop, other bridge"`` has the prompt ``(a_i, r1)``, the right answer ``b_i`` and the
+hop, other bridge"`` has the prompt ``(a_i, r1)``, the correct answer ``b_i`` and the
 wrong output ``b_j``. *Own* means that the output has the prompt's index, *other* that
 it has a different index; a star marks constraints that the paper leaves out.
 """
@@ -147,7 +147,7 @@ class ClosedForm:
         return np.block(rows if self.identity else rows[:2])
 
     def answers(self) -> Int[Ids, " M"]:
-        """Return the column of each training prompt's right answer, ``[M]``.
+        """Return the column of each training prompt's correct answer, ``[M]``.
 
         Of the ``2n`` columns, the first ``n`` are bridges, the others are objects.
         """
@@ -160,8 +160,8 @@ class ClosedForm:
         Returns:
             Multipliers ``[M, K]`` (``M`` prompts, ``K`` outputs). The entry in row
             ``m`` and column ``k`` is the multiplier of the constraint that the logit of
-            the right answer to prompt ``m`` exceeds the logit of output ``k`` by at
-            least 1. It is 0 at the right answer itself.
+            the correct answer to prompt ``m`` exceeds the logit of output ``k`` by at
+            least 1. It is 0 at the correct answer itself.
         """
         n = self.n
         multipliers = np.zeros((len(self.answers()), 2 * n))
@@ -180,8 +180,8 @@ class ClosedForm:
 
         Returns:
             A matrix ``[M, K]`` (``M`` prompts, ``K`` outputs): minus the Lagrange
-            multipliers that :meth:`prices` returns. The column of each right answer has
-            the sum of its row's multipliers, so that the row sums to 0.
+            multipliers that :meth:`prices` returns. The column of each correct answer
+            has the sum of its row's multipliers, so that the row sums to 0.
         """
         multipliers = self.prices()
         dual = -multipliers
@@ -193,7 +193,7 @@ class _Hop(NamedTuple):
     """Sums of the multipliers of one hop's prompts, as they occur in the blocks of ``Xᵀ U``.
 
     Attributes:
-        diagonal: Coefficient of the block of right answers, on vectors that sum to 0.
+        diagonal: Coefficient of the block of correct answers, on vectors that sum to 0.
         off_diagonal: Negative coefficient of the block of the other kind of outputs, on
             the same vectors.
         other_kind: Sum of one prompt's multipliers over the outputs of the other kind.

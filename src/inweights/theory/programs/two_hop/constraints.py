@@ -25,7 +25,7 @@ def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]
     """Return the names of the kinds of constraints of program (2) in symmetric form.
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
-    logits ``W`` subject to a margin of at least 1 for every trained fact.
+    logits ``W`` subject to a margin of at least 1 for every training fact.
 
     Args:
         identity: Whether the identity facts ``(b_i) → b_i`` are included; if not, the
@@ -36,7 +36,7 @@ def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]
 
     Returns:
         Names such as ``first hop, other bridge``. A name consists of the kind of prompt
-        and the output whose logit must be at least 1 below the logit of the right
+        and the output whose logit must be at least 1 below the logit of the correct
         answer. *Own* means that this output has the index of the prompt, and *other*
         that it has a different index.
 

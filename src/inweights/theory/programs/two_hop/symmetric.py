@@ -124,12 +124,12 @@ class Parameters:
         return logits
 
     def margin(self, prompt: str, right: str, n: int) -> float:
-        """Return the margin of a prompt's right answer over all other outputs.
+        """Return the margin of a prompt's correct answer over all other outputs.
 
         Args:
             prompt: Tokens separated by spaces: ``a`` (the first subject), ``b`` (the
                 first bridge), ``r1`` and ``r2``. They are not checked.
-            right: The right answer: ``b`` (the first bridge); any other text means
+            right: The correct answer: ``b`` (the first bridge); any other text means
                 ``c`` (the first object).
             n: Number of entities of each kind.
 

@@ -63,7 +63,7 @@ def solve_symmetric(
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
     logits ``W`` (input tokens by output tokens) subject to a margin of at least 1 for
-    every trained fact. In the world of complexity one, each subject ``a_i`` leads by
+    every training fact. In the world of complexity one, each subject ``a_i`` leads by
     ``r1`` to its own bridge ``b_i``, which leads by ``r2`` to its own object ``c_i``,
     so that twelve parameters determine the whole matrix
     (:class:`~inweights.theory.programs.two_hop.symmetric.Parameters`).
