@@ -92,20 +92,19 @@ def curriculum_cosine(
     The formula follows from propositions 1 to 5 of Feature Resemblance, for the value
     vectors of two entities ``a`` and ``b`` of a tuple: ``cos = C S / √((C² + A² +
     ν²)(S² + ν²))``, where ``C``, ``S`` and ``A`` are the shares of category, similarity
-    and attribution in the loss. Stage 1 changes ``W_V e_b`` along the property only,
-    and ``W_V e_a`` along the property and the attribute. In the joint curriculum, ``C =
-    S = ρ / (2ρ + 1)`` and ``A = S / ρ``. The first phase of SA (similarity first)
-    contains no attribution. The first phase of AS (attribution first) contains no fact
-    about ``b``. The two-hop curriculum has the same cosine as the joint curriculum or,
-    without identities, the cosine 0. After stage 1 of the first phase, ``W_V`` does not
-    change.
+    and attribution in the loss. Stage 1 changes ``W_V e_b`` along the property, and
+    ``W_V e_a`` along the property and the attribute. In the joint curriculum, ``C = S =
+    ρ / (2ρ + 1)`` and ``A = S / ρ``. The first phase of SA (similarity first) contains
+    no attribution. The first phase of AS (attribution first) contains no fact about
+    ``b``. The two-hop curriculum has the same cosine as the joint curriculum or,
+    without identities, the cosine 0. Nothing after stage 1 of the first phase changes
+    ``W_V``.
 
     Args:
         course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``;
-            or, for another curriculum, a mapping from roles to the number of times that
-            each role is counted in the first phase. Its keys are some of ``category``,
-            ``similarity`` and ``attribution``, or of ``identity``, ``first_hop`` and
-            ``second_hop``.
+            or, for another curriculum, a mapping from each role to its number of copies
+            in the first phase. Its keys are some of ``category``, ``similarity`` and
+            ``attribution``, or of ``identity``, ``first_hop`` and ``second_hop``.
         rho: ``ρ``, number of copies of the similarity premise, at least 1; used only by
             ``joint`` and ``two-hop``.
         noise: ``ν²``, from :func:`noise`; the default 0 is the limit of small initial
@@ -177,9 +176,9 @@ def linear_cosines(
     answer, one of ``K`` answers of the world. The fact adds ``ω/T (1_y − 1/K)`` to the
     coefficients ``α_e`` of each of its ``T`` tokens. The cosine is then ``⟨α_a, α_b⟩ /
     √((|α_a|² + ν²)(|α_b|² + ν²))``, where ``ν² = m / (η κ0 T1)²``. For the paper's
-    worlds, this equals
-    :func:`curriculum_cosine` up to ``1/K``. It also covers shared labels, identities of
-    only some bridges, and any number of relations.
+    worlds, this equals :func:`curriculum_cosine` up to ``1/K``. It also covers shared
+    labels, worlds in which only some bridges have identities, and any number of
+    relations.
 
     The prediction holds while logits are near 0. It becomes inaccurate if many entities
     share few labels (with 6 categories for 60 tuples, its mean error was .04 to .06),
