@@ -99,8 +99,8 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
 
     Weights are copied without changes (no layer norm is folded and nothing is centred),
     so that logits, hidden states and attention patterns are the same. The bridge takes
-    token ids and has no tokenizer. Its names of the hidden states, on the right,
-    correspond to those of this library::
+    token ids and has no tokenizer. Its names of the hidden states (right) correspond to
+    this library's names (left)::
 
         embedding   blocks.0.hook_resid_pre
         block.i     blocks.i.hook_resid_post

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 class GPT(Model):
     """GPT-2 that computes next-token logits for ``R`` replicas as one tensor program.
 
-    Use :meth:`GPTConfig.build` to create a model with initial values, which it draws
-    from one seed per replica; the constructor leaves the parameters uninitialised.
-    Hidden states are ``embedding``, ``block.i`` and ``final``. With several loops
-    (Dehghani et al. 2018), ``i`` counts the applications of blocks: in a model of two
-    blocks, ``block.3`` is the second block in the second loop.
+    Use :meth:`GPTConfig.build` to create a model whose initial values are drawn from
+    one seed per replica; the constructor leaves the parameters uninitialised. Hidden
+    states are ``embedding``, ``block.i`` and ``final``. With several loops (Dehghani et
+    al. 2018), ``i`` counts the applications of blocks: in a model of two blocks,
+    ``block.3`` is the second block in the second loop.
 
     Args:
         config: Settings of the architecture and of the initial scale.

@@ -31,8 +31,8 @@ class Packed:
             S]``.
         positions: Position of each token in its sequence, counted from 0, plus the
             offset that was given to :func:`pack`; ``[S]`` or ``[R, S]``.
-        shapes: ``(B, T)`` of each group of sequences of one length, in their order
-            along ``S``.
+        shapes: ``(B, T)``, the number and length of the sequences in each group of
+            equal length, in the order in which the groups occur along ``S``.
     """
 
     tokens: Int[Tensor, "... S"]

@@ -49,7 +49,7 @@ class ReadableStates(nn.Module):
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         """Compute every hidden state of a batch, ``[R, S, D]``, keyed by layer name.
 
-        A subclass implements this method. The order of the states is that of
+        A subclass implements this method. The states are in the order of
         :attr:`layer_names`, from shallow to deep.
 
         Args:
@@ -88,7 +88,7 @@ class ReadableStates(nn.Module):
         layers: Sequence[str] | None = None,
         at: Int[Tensor, " n"] | Literal["last", "all"] = "last",
     ) -> dict[str, Float[Tensor, "R *_ D"]]:
-        """Compute hidden states by layer name.
+        """Compute the hidden states of the given layers.
 
         Args:
             inputs: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,

@@ -50,7 +50,8 @@ def activations(
         position: Index of a position (negative indices count from the end), or one or
             several names of tokens, which select every position whose token has one of
             these names. Prompts without such a position are left out. If worlds differ,
-            positions are looked up in the first one. By default all positions are used.
+            positions are looked up in the first world. By default all positions are
+            used.
         parts: ``facts``, ``queries`` or both.
 
     Returns:

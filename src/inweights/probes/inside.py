@@ -163,7 +163,7 @@ def attention(
         model: Model with ``R`` replicas, of an architecture with attention.
         worlds: One world, or one for each replica.
         parts: ``facts``, ``queries`` or both.
-        most: Maximum number of statements of each role and length to read, at least 1;
+        most: Maximum number of statements to read for each role and length, at least 1;
             the first ones are used.
 
     Returns:

@@ -50,7 +50,7 @@ def resemblance(
     layers: Sequence[str] | None = None,
     by_pair: bool = False,
 ) -> pl.DataFrame:
-    """Compute the cosine of the states of two entities that share a property (equation 10).
+    """Compute the cosine between the states of two entities that share a property (equation 10).
 
     The equation is from Feature Resemblance. In a :class:`~inweights.models.OneLayer`,
     the states are ``W_V e_a`` and ``W_V e_b``, the embeddings of both entities times
@@ -61,7 +61,7 @@ def resemblance(
 
     Args:
         model: Model with ``R`` replicas.
-        worlds: One analogy world (or two-hop world in that form), or one per replica.
+        worlds: One ``Analogy`` or ``AnalogicalTwoHop`` world, or one for each replica.
         prompt: ``entity`` (the entity alone), ``premise`` (the entity with the relation
             of the property that both share) or ``query`` (the entity with the relation
             of the conclusion). Default: ``entity`` for a OneLayer, ``premise`` for
@@ -160,7 +160,7 @@ def entity_pairs(world: World) -> Int[Ids, "P 2"]:
     two-hop world, ``b_i`` is the bridge to which ``a_i`` leads.
 
     Args:
-        world: An analogy world, or a two-hop world expressed as an analogy.
+        world: An ``Analogy`` or ``AnalogicalTwoHop`` world.
 
     Returns:
         Token ids of all ``P`` pairs, including pairs without a conclusion, ``[P, 2]``.
@@ -235,7 +235,7 @@ def predicted_similarity(
     """Predict the resemblance (a cosine) of the entities of a world without training a model.
 
     Args:
-        world: Config of an analogy world or a two-hop world expressed as an analogy.
+        world: Config of an ``Analogy`` or ``AnalogicalTwoHop`` world.
         roles: Dictionary from each role whose facts the model is trained on in stage 1,
             such as ``similarity``, to the number of times that these facts are counted.
         seed: Root seed of the world.

@@ -61,8 +61,8 @@ def attend_uniformly(
 
     Args:
         v: Values at every position, ``[R, B, T, D]``.
-        heads: Ignored, since the mean is the same for every head; present for the same
-            signature as :func:`attend_causally`.
+        heads: Ignored, since the mean is the same for every head; accepted so that the
+            signature matches :func:`attend_causally`.
     """
     del heads
     counts = torch.arange(1, v.shape[2] + 1, device=v.device, dtype=v.dtype)

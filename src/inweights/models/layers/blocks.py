@@ -51,8 +51,8 @@ class Memory(nn.Module):
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
         """Return what each state reads from the memory, ``[R, S, D]``.
 
-        This is the mean of the memory's trained values. Their weights are the softmax
-        of the products of the state, after the norm, with the trained keys.
+        This is a weighted mean of the memory's trained values. The weights are the
+        softmax of the products of the normalised state with the trained keys.
 
         Args:
             x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).

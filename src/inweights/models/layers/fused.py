@@ -22,7 +22,7 @@ from inweights.worlds.arrays import Float
 def layer_norm(
     x: Float[Tensor, "R S D"], weight: Float[Tensor, "R D"], bias: Float[Tensor, "R D"]
 ) -> Float[Tensor, "R S D"]:
-    """Return states normalised over the width, scaled and shifted (Ba et al. 2016), ε = 1e-5.
+    """Return states normalised over the width, scaled and shifted (Ba et al. 2016), with ε = 1e-5.
 
     Args:
         x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).
@@ -39,9 +39,9 @@ def layer_norm(
 def attend_in_pairs(qkv: Float[Tensor, "N 2 _"], heads: int) -> Float[Tensor, "N 2 D"]:
     """Compute causal attention in sequences of two tokens.
 
-    The first token attends only to itself. The second divides its attention between
-    both, by a sigmoid of the difference of its two scores, which equals a softmax over
-    the two scores.
+    The first token attends only to itself. The second divides its attention between the
+    two tokens by a sigmoid of the difference of its two scores, which equals a softmax
+    over the two scores.
 
     Args:
         qkv: Queries, keys and values side by side, ``[N, 2, 3 D]``.
@@ -58,7 +58,7 @@ def mean_of_last(x: Float[Tensor, "R n K M"]) -> Float[Tensor, "R n K"]:
     """Return the mean over the last axis, as ``x.mean(-1)`` does, with a faster gradient.
 
     Args:
-        x: Numbers ``[R, n, K, M]``.
+        x: Tensor ``[R, n, K, M]``.
 
     Example:
         >>> mean_of_last(torch.tensor([[[[1.0, 3.0], [0.0, 1.0]]]])).tolist()

@@ -176,7 +176,7 @@ class _Calls:
         self.outputs: dict[str, Tensor] = {}
 
     def hook(self, name: str) -> Callable[[nn.Module, Any, Any], None]:
-        """Return a forward hook that records the calls of the submodule with that name."""
+        """Return a forward hook that records the calls of the submodule with the given name."""
 
         def note(part: nn.Module, inputs: Any, output: Any) -> None:
             reads_tokens = any(one is self.tokens for one in inputs)
@@ -197,7 +197,7 @@ class _Calls:
         return note
 
     def returning(self, wanted: Tensor, kind: str) -> list[str]:
-        """Return the names of submodules of a kind, such as ``Linear``, that returned a tensor."""
+        """Return the names of submodules of one kind, such as ``Linear``, that returned a tensor."""
         found = []
         for name, output in self.outputs.items():
             if kind in self.kinds[name] and _same(output, wanted):

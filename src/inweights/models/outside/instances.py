@@ -58,7 +58,7 @@ def keep(
 
 
 def from_folder(folder: str) -> nn.Module:
-    """Read the causal language model in a folder, on the CPU and in evaluation mode.
+    """Load the causal language model in a folder onto the CPU, in evaluation mode.
 
     Args:
         folder: Folder with ``config.json`` and safetensors, as ``save_pretrained``

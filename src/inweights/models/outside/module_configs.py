@@ -34,9 +34,9 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
     """Config of a user's factory of modules; :func:`wrap` creates it.
 
     Attributes:
-        factory: Identity of a function ``factory(vocabulary, **options)``.
+        factory: Reference to a function ``factory(vocabulary, **options)``.
         options: Keyword arguments of the factory.
-        logits: Identity of a function ``logits(output)`` that returns the logits;
+        logits: Reference to a function ``logits(output)`` that returns the logits;
             ``None`` if the module's output is logits, or an object with ``.logits``.
     """
 
@@ -80,7 +80,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
         Args:
             path: A safetensors file: the module's ``state_dict``, or a file that
-                :func:`~inweights.save_model` wrote, with all replicas.
+                :func:`~inweights.save_model` wrote (all of its replicas are read).
             tokens: The module's token ids by name, ``{"ann": 17, "bob": [4, 2]}``, or
                 in the world's order; by default they are the ids of the world.
             vocabulary: The world's vocabulary, or its number of tokens. If ``tokens``
@@ -161,7 +161,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         names: Names that the tokens of a world must have; empty if they are unknown.
         answers: Score of an answer with several ids: ``first`` (the score of the first
             id) or ``sum`` (the sum of the log-probabilities of all ids).
-        logits: Identity of a function ``logits(output)`` that returns the logits;
+        logits: Reference to a function ``logits(output)`` that returns the logits;
             ``None`` if they can be found without it.
         source: Factory of the modules if their weights were read from a file.
         path: File of the weights; empty if they were not read from a file.
@@ -266,7 +266,7 @@ def as_model(
         tokens: The module's ids by name, or in the world's order; by default they are
             the ids of the world.
         vocabulary: The world's vocabulary, or its number of tokens; by default the
-            number of ``tokens`` or, if these are not given, the module's.
+            number of ``tokens`` or, without ``tokens``, the module's number of tokens.
         answers: Score of an answer with several ids: ``first`` (the score of the first
             id) or ``sum`` (the sum of the log-probabilities of all ids).
         source: Factory of the modules if their weights were read from a file.

@@ -29,8 +29,9 @@ def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
     Args:
         config: The factory and its options, :class:`WrapConfig`.
         vocabulary: Number of tokens.
-        seed: Root seed, from 0 to ``2**63 - 1``. torch, NumPy and ``random`` are seeded
-            with a seed derived from it during the call, and their states are restored.
+        seed: Root seed, from 0 to ``2**63 - 1``. During the call, torch, NumPy and
+            ``random`` are seeded with a seed derived from it; their states are then
+            restored.
 
     Raises:
         ConfigError: The factory fails, does not return a module, or returns a module

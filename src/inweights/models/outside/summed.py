@@ -33,10 +33,10 @@ def summed_scores(
     Args:
         logits_of: Function that maps the ids ``[n, T]`` of ``n`` prompts of one length
             to the module's logits ``[R, n, K]`` after the last id of each prompt.
-        prompts: Ids of each of the ``n`` prompts, which may differ in length; at least
-            one prompt, with at least one id each.
-        names: Ids of each of the ``V`` names; at least one name, with at least one id
-            each.
+        prompts: Ids of each of the ``n`` prompts, which may differ in length. There is
+            at least one prompt, and each has at least one id.
+        names: Ids of each of the ``V`` names. There is at least one name, and each has
+            at least one id.
 
     Example:
         >>> def bigram(ids):  # after id i comes i + 1, with probability near 1

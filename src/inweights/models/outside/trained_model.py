@@ -43,8 +43,8 @@ class Trained(Wrapped):
     Args:
         config: Identity of the modules, and the module's token ids for the world's
             names; :func:`inweights.wrap` creates it.
-        modules: The module of each replica, at least one, all of one architecture. The
-            parameters are copied; the modules are not changed.
+        modules: The module of each replica: one or more modules of one architecture.
+            The parameters are copied; the modules are not changed.
 
     Raises:
         ConfigError: A module does not read token ids and return finite logits, or the

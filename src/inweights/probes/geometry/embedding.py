@@ -35,7 +35,7 @@ class NamedNodes(Node2Vec):
     """Model made of node vectors, for graph probes; its logits are their inner products.
 
     Attributes:
-        names: Name of each node, in the order of their ids. Probes raise a
+        names: Names of the nodes, in the order of their ids. Probes raise a
             ``DataError`` for a graph whose nodes have different names or a different
             order.
     """

@@ -59,15 +59,15 @@ def hop_correlation(
 
     The correlation is close to −1 if the cosine of two nodes decreases with their
     distance in the whole graph (a global geometry). It is computed over unordered pairs
-    of different nodes that a path connects, where edges may be followed in either
-    direction. Distant nodes have the same weight as near ones, so that the correlation
-    stays well above −1 if only neighbours are similar (a local geometry). In a *folded*
-    geometry, neighbours differ and second neighbours are similar. Such a geometry is
-    visible among pairs an even number of hops apart, and its effect may cancel over all
-    pairs. Equal distances share their mean rank, and so do equal cosines. If all
-    cosines differ but some distances are equal, the correlation cannot reach −1. In a
-    graph with more than 2,000 nodes, 100,000 pairs are sampled; the null distribution
-    is computed over the same pairs.
+    of different nodes that are connected by a path, where edges may be followed in
+    either direction. Distant nodes have the same weight as near ones, so that the
+    correlation stays well above −1 if only neighbours are similar (a local geometry).
+    In a *folded* geometry, neighbours differ and second neighbours are similar. Such a
+    geometry is visible among pairs an even number of hops apart, and its effect may
+    cancel over all pairs. Equal distances share their mean rank, and so do equal
+    cosines. If all cosines differ but some distances are equal, the correlation cannot
+    reach −1. In a graph with more than 2,000 nodes, 100,000 pairs are sampled; the null
+    distribution is computed over the same pairs.
 
     Args:
         model: Model with ``R`` replicas.
@@ -94,7 +94,8 @@ def hop_correlation(
         correlations of the draws and the replica's own. All are NaN if all distances
         are equal, as between the leaves of a star; ``spearman`` and ``p`` are also NaN
         if all cosines are equal. If pairs were sampled, there is a further column
-        ``error``, the standard error of ``spearman`` from ten groups of sources.
+        ``error``, the standard error of ``spearman``, estimated from ten groups of
+        sources.
 
     Raises:
         ConfigError: ``pairs``, ``null`` or the layer is unknown, the model has no

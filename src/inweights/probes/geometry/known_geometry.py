@@ -83,10 +83,10 @@ def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
         (mean cosine of nodes one hop apart), ``others`` (largest ``|cosine|`` of nodes
         further apart, as in a heat map), ``heatmap`` (minus Spearman's ρ between
         cosines and hops), ``picture`` (ρ between the Euclidean distance in the first
-        three principal components and hops), ``probe`` (as ``heatmap``, for the part of
-        the embeddings in the first two eigenspaces) and ``beyond`` (how much more
-        skewed their energy is than the spectrum, mean over the dimensions outside the
-        first eigenspace; see :func:`skew`).
+        three principal components and hops), ``probe`` (like ``heatmap``, but for the
+        part of the embeddings in the first two eigenspaces) and ``beyond`` (how much
+        more skewed their energy is than the spectrum, averaged over the dimensions
+        outside the first eigenspace; see :func:`skew`).
 
     Raises:
         DataError: The graph is directed, or has self-edges.

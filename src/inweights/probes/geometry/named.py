@@ -75,8 +75,8 @@ def named_geometry(
     opposite signs (high for an embedding that separates neighbours).
 
     Args:
-        model: Model with ``R`` replicas, such as :meth:`inweights.probes.Embedding.on`
-            returns.
+        model: Model with ``R`` replicas, such as a model returned by
+            :meth:`inweights.probes.Embedding.on`.
         worlds: One world of a graph, or one for each replica. Edges are used in both
             directions.
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of

@@ -44,8 +44,8 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
         ``R`` matrices ``[N, N]`` (``N`` nodes: the tokens of the group ``node``, or all
         tokens if there is no such group). An entry is 1 if a fact leads from the node
         of the row to the node of the column, otherwise 0; the matrix is symmetric if
-        both directions are facts. Facts that do not consist of two nodes are ignored.
-        Replicas that share a world share the array.
+        every edge is a fact in both directions. Facts that do not consist of two nodes
+        are ignored. Replicas that share a world share the array.
 
     Raises:
         DataError: A world has no fact that consists of two nodes, the worlds do not fit
@@ -92,7 +92,8 @@ def once_each(graphs: Sequence[T]) -> dict[int, T]:
         graphs: The graph of each replica. Replicas may share an object.
 
     Returns:
-        Graphs by the ``id`` of their object, in the order of their first replica.
+        Graphs keyed by the ``id`` of their object, in the order of the first replica of
+        each.
     """
     return {id(graph): graph for graph in graphs}
 

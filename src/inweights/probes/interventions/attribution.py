@@ -58,7 +58,7 @@ def logit_attribution(
         model: A GPT with a residual stream and ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
-        most: Maximum number of statements of each role and length to read, at least 1;
+        most: Maximum number of statements to read for each role and length, at least 1;
             the first ones are used.
 
     Returns:
@@ -161,7 +161,7 @@ def attribution_patching(
         part: ``queries`` or ``facts``.
         layers: Names of layers, parts of layers, or heads of a GPT such as
             ``block.0.head.1``; by default all layers, parts and heads.
-        most: Maximum number of statements of each role and length to read, at least 2;
+        most: Maximum number of statements to read for each role and length, at least 2;
             the first ones are used.
 
     Returns:

@@ -132,8 +132,8 @@ def places(
     """Return a mask of the positions in prompts at which a change is applied.
 
     Args:
-        position: Index of a position, counted from the end if negative, the name of a
-            token or several names, a mask ``[B, T]`` of the prompts, or ``None`` for
+        position: Index of a position (negative indices count from the end), the name of
+            a token, several names, a mask ``[B, T]`` of the prompts, or ``None`` for
             all positions.
         worlds: One world, or one for each replica, whose token names are used.
         tokens: Token ids of prompts of one length.
@@ -183,8 +183,8 @@ def with_position(
     """Return the indices of the statements whose prompts have a given position in every world.
 
     Args:
-        position: Index of a position, counted from the end if negative, the name of a
-            token or several names, a mask, or ``None`` for all positions.
+        position: Index of a position (negative indices count from the end), the name of
+            a token, several names, a mask, or ``None`` for all positions.
         worlds: One world, or one for each replica.
         part: ``facts`` or ``queries``.
         indices: Indices of the statements to choose from, ``[n]``.

@@ -47,15 +47,15 @@ def edits(
 ) -> pl.DataFrame:
     """Edit facts in copies of a model, and measure which dependent and other answers change.
 
-    In each copy, the answer of a fact (or, with ``at_once``, of several facts) is
-    replaced by the answer of the next fact of the same role that would be wrong for it.
+    In each copy, one fact (or, with ``at_once``, several facts) gets a new answer: the
+    answer of the next fact of the same role whose answer is wrong for the edited fact.
     The model itself does not change. The world determines which statements depend on an
     edited fact:
 
-    - two hops: the two-hop facts and queries through the edited hop;
-    - an analogy: for an edited attribution, the same attribution of other entities of
-      the class; for an edited similarity, the attributes of the new class;
-    - an edge: its reversal, if the reversal is a query, or the world is a graph.
+    - in a two-hop world: the two-hop facts and queries through the edited hop;
+    - in an analogy world: for an edited attribution, the same attribution of other
+      entities of the class; for an edited similarity, the attributes of the new class;
+    - for an edge: its reversal, if the reversal is a query or the world is a graph.
 
     A statement counts as having the new answer if the logit of this answer is the
     largest or, for a prompt with ``k`` correct answers, among the ``k`` largest (among

@@ -141,7 +141,7 @@ def activation_patching(
             width, and with one or ``R`` replicas; by default ``model`` itself. With a
             donor, an effect of 1 means that the donor's states have the same effect as
             the model's own.
-        most: Maximum number of statements of each role and length to read, at least 2;
+        most: Maximum number of statements to read for each role and length, at least 2;
             the first ones are used.
 
     Returns:

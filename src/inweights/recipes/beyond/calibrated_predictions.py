@@ -110,7 +110,7 @@ def plan(settings: Settings) -> experiments.Plan:
     Returns:
         The plan, with the computations ``answered``
         (:func:`~inweights.audit.prediction.by_training.trained_queries`: the share of
-        trained replicas of an Emb-MLP and a GPT that answer each query) and
+        trained replicas of an Emb-MLP and a GPT that answer each query correctly) and
         ``features`` (:func:`~inweights.recipes.beyond.calibrating.world_features`),
         both for each seed, with the label ``family``, the name of a world of
         :meth:`Settings.worlds`.

@@ -107,8 +107,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``within``: 1.0 if ``error`` is at most ``printed``, else 0.0. Columns:
           ``seed, model, family, error, printed, within``.
         - ``within``: the means by seed and model. Columns: ``seed, model, within``.
-        - ``queries``: a row per query and model: ``share`` of replicas that answered
-          it, calibrated ``probability``, and features. Columns: ``family, seed, prompt,
+        - ``queries``: a row per query and model: ``share`` of correct replicas,
+          calibrated ``probability``, and features. Columns: ``family, seed, prompt,
           answer, model, share, probability, expected, margin, identity, identities,
           common, reached, rivals, complexity, steps, world_facts, world_identities,
           world_evenness, world_shared, world_symmetric, world_several, world_steps``.

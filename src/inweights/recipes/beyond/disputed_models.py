@@ -28,7 +28,7 @@ def trained(steps: int, rate: float, training: str) -> Curriculum:
     Args:
         steps: Number of updates of the usual curriculum, at least 0.
         rate: Peak learning rate of the usual curriculum, above 0. The rate decays to 0
-            as a cosine.
+            along a cosine.
         training: ``usual`` (no weight decay), ``low rate`` (a third of the rate, three
             times as many updates) or ``decay`` (weight decay 0.1). Any other name has
             the same effect as ``usual``.

@@ -61,9 +61,9 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Label of the trials: ``world`` (``hops``: two hops with identities; ``hops, no
-          identities``; ``hops, memory``: without identities, learned by a GPT with 128
+          identities``; ``hops, memory``: without identities, learnt by a GPT with 128
           memory slots; ``classes``: an analogy; ``reversals``; ``cycle, tied`` and
-          ``cycle, untied``: a cycle of 16 nodes, learned by a GPT with a tied or an
+          ``cycle, untied``: a cycle of 16 nodes, learnt by a GPT with a tied or an
           untied head).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), and one measure
           per kind of edit and role of the edited fact, such as ``rank-one; first_hop``
@@ -143,9 +143,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             tables of this kind, with the same columns, named by method and role. All
             have the columns ``world, seed``. The label is ``world`` (``hops``: two hops
             with identities; ``hops, no identities``; ``hops, memory``: without
-            identities, learned by a GPT with 128 memory slots; ``classes``: an analogy;
+            identities, learnt by a GPT with 128 memory slots; ``classes``: an analogy;
             ``reversals``; ``cycle, tied`` and ``cycle, untied``: a cycle of 16 nodes,
-            learned by a GPT with a tied or an untied head). Accuracies and recall are
+            learnt by a GPT with a tied or an untied head). Accuracies and recall are
             fractions from 0 to 1.
 
     Returns:

@@ -56,7 +56,7 @@ class Settings(iw.Config):
         graphs: Names of graphs, keys of ``GRAPHS``; by default all.
         width: Width of every model.
         steps: Number of updates of each run (three times as many with the low rate).
-        rate: Peak learning rate, above 0, which decays to 0 as a cosine.
+        rate: Peak learning rate, above 0, which decays to 0 along a cosine.
         draws: Number of random embeddings for each null distribution.
 
     Raises:
@@ -182,9 +182,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``neighbours``: a row per run that stores every edge: share of neighbours
           among nearest nodes (``value``), and this share minus chance (``beyond``).
           Columns: all columns of ``named``, plus ``beyond, bipartite, named, star``.
-        - ``heads``: a row per model, head and seed: mean ρ over all graphs but the star
-          (usual training), the same mean with a tied head (``tied``), and their ratio,
-          ``share``. Columns: ``model, head, seed, spearman, tied, share``.
+        - ``heads``: a row per model, head and seed: mean ρ over all graphs except the
+          star (usual training), the same mean with a tied head (``tied``), and their
+          ratio, ``share``. Columns: ``model, head, seed, spearman, tied, share``.
         - ``theory``: a row per seed: correlation of the GPT's predicted and measured ρ,
           over graphs, heads and pairs. Columns: ``seed, correlation``.
         - ``by_hops``: a row per run and distance, with the mean cosine. Columns:

@@ -162,7 +162,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           chains; ``length`` is a string such as ``2 hops``. Columns: all columns of
           ``accuracy``, plus ``length``.
         - ``by_layers``: a row per run that trains on the largest number of chains and
-          nothing additional (``alone``). Columns: as in ``by_chains``.
+          no additional data (``alone``). Columns: as in ``by_chains``.
         - ``helped``: a row per run on three hops with the largest number of layers.
           Columns: as in ``by_chains``.
         - ``growth``: a row per length, ``beside`` and seed: the smallest number of

@@ -86,12 +86,12 @@ class Settings(iw.Config):
     wrong type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        course: Settings of the path-star and of training on its edges. Each cell of the
-            law has its own number of arms, width and weight decay (the field
-            ``pressure``); these values and the path length are replaced.
-        read: Settings of the graphs on which a model learns paths after edges. Each is
-            trained twice: with the weight decay ``pressure`` while edges are learnt,
-            and with the usual weight decay.
+        course: Settings of the path-star and of training on its edges. For each cell of
+            the law, the number of arms, the width, the weight decay (the field
+            ``pressure``) and the path length are replaced.
+        read: Settings of the graphs on which a model learns paths after edges. Two
+            models are trained on each graph: one with the weight decay ``pressure``
+            while edges are learnt, and one with the usual weight decay.
         nodes: Lengths of a path, in nodes (at least 3), for every cell of the law.
         fitted: Numbers of arms (at least 2) of the cells to which the law is fitted.
         judged: Numbers of arms (at least 2) of the cells on which the law is judged.
@@ -180,16 +180,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             recall are fractions from 0 to 1.
 
     Returns:
-        - ``judged``: a row per cell to which the law was not fitted, seed, and method
-          of finding the first node (``by``: ``affine map`` or ``nearest``): ``reach``
-          (the largest length, in nodes, such that at this and all smaller lengths the
-          first node is found for at least 90% of held-out leaves; the smallest length
-          minus 1 if there is no such length), the reach that the law predicts
-          (``foretold``, limited to the range of lengths tried), ``error`` (``reach``
-          minus ``foretold``), and ``gain``, the absolute error of predicting the mean
-          reach of the fitted cells, minus the absolute ``error``. Columns: ``arms,
-          width, decay, fitted, by, seed, reach, foretold, per_arms, per_width,
-          per_decay, error, gain``.
+        - ``judged``: a row per seed, method of finding the first node (``by``: ``affine
+          map`` or ``nearest``) and cell to which the law was not fitted: ``reach`` (the
+          largest length, in nodes, such that at this and all smaller lengths the first
+          node is found for at least 90% of held-out leaves; the smallest length minus 1
+          if there is no such length), the reach that the law predicts (``foretold``,
+          limited to the range of lengths tried), ``error`` (``reach`` minus
+          ``foretold``), and ``gain``, the absolute error of predicting the mean reach
+          of the fitted cells, minus the absolute ``error``. Columns: ``arms, width,
+          decay, fitted, by, seed, reach, foretold, per_arms, per_width, per_decay,
+          error, gain``.
         - ``law``: a row per ``by`` and seed: the change of the reach when the number of
           arms, the width or the decay is doubled (``per_arms``, ``per_width``,
           ``per_decay``). The other columns belong to one cell and are not used.
@@ -207,10 +207,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``read``: a row per run that learns paths after edges. Columns: as in
           ``cells``.
         - ``shown``: a row per cell, seed and ``what`` (``reach`` or ``predicted``),
-          with its ``value``, by the affine map; ``panel`` names the width and the
+          with its ``value`` for the affine map; ``panel`` names the width and the
           decay. Columns: ``arms, panel, seed, what, value``.
-        - ``profile``: a row per cell at the largest width, length, seed and ``of``
-          (``affine map``, ``nearest``, ``edges``), with its share as ``value``.
+        - ``profile``: a row per length, seed, ``of`` (``affine map``, ``nearest``,
+          ``edges``) and cell at the largest width, with the share as ``value``.
           Columns: ``nodes, cell, seed, of, value``.
 
     Raises:

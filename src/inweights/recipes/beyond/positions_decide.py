@@ -202,8 +202,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           plus 1 if there is no such step). Columns: ``world, model, condition, seed,
           step, hardest, exact, easiest_last, trained, chance, ratio, gradient, began,
           nearest, half``.
-        - ``drowned``: the rows of ``final`` of the GPT with the positions N(0, 1) and
-          sinusoidal, which are longer than the token embeddings. Columns: as in
+        - ``drowned``: the rows of ``final`` for the GPT with N(0, 1) or sinusoidal
+          positions, which are longer than the token embeddings. Columns: as in
           ``final``.
         - ``ends``: a row per condition of the GPT, seed and ``what`` (``hardest``,
           ``trained``, ``nearest``), with its value as ``accuracy``. Columns:

@@ -222,8 +222,8 @@ def above(one: str, other: str, model: str) -> experiments.Score:
     Only worlds in which half of the bridges have identities are compared.
 
     Args:
-        one: Name of the predictor, such as ``soft program``. Together with ``other`` it
-            has to be a ``pair`` of the table ``above``.
+        one: Name of the predictor, such as ``soft program``. Together with ``other``,
+            it must form a ``pair`` of the table ``above``.
         other: Name of the predictor whose area is subtracted.
         model: Label of the trained model: ``Emb-MLP`` or ``GPT``.
 

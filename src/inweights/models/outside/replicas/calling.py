@@ -42,7 +42,7 @@ class ModuleCaller(Model):
     """Model that computes states and logits by calling one module for each replica.
 
     :class:`~inweights.models.outside.wrapped.Wrapped`, the class of wrapped modules, is
-    its subclass.
+    a subclass.
     """
 
     def _adopt(

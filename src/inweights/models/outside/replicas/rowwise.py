@@ -85,7 +85,7 @@ class Rows:
             generators: One generator per replica.
 
         Returns:
-            A new tensor of the shape of ``x``.
+            A new tensor with the shape of ``x``.
         """
         if not isinstance(self._row, Tensor):
             return x * _mask(x.shape, rate, generators[self._row]).to(x)
@@ -180,7 +180,8 @@ class Noise:
             inplace: Has no effect; a new tensor is returned.
 
         Returns:
-            A tensor of the shape of ``input``; ``input`` itself if nothing is dropped.
+            A tensor with the shape of ``input``; ``input`` itself if nothing is
+            dropped.
         """
         del inplace
         if not training or not p:

@@ -176,8 +176,8 @@ class _Node(nn.Module):
 def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
     """Store a tensor below a module under a dotted name.
 
-    The registries of the modules are written directly, since a name such as ``hidden``
-    may also be the name of a method.
+    Tensors are written directly to the modules' registries, since a name such as
+    ``hidden`` may also be the name of a method.
 
     Args:
         root: The module.
