@@ -197,7 +197,7 @@ class _Calls:
         return note
 
     def returning(self, wanted: Tensor, kind: str) -> list[str]:
-        """Return the names of submodules of one kind, such as ``Linear``, that returned a tensor."""
+        """Return the names of submodules of a given kind (``Linear``) that returned a tensor."""
         found = []
         for name, output in self.outputs.items():
             if kind in self.kinds[name] and _same(output, wanted):
