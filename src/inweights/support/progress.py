@@ -108,8 +108,8 @@ def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
 
     Yields:
         A callback that takes the number of updates done, their total number and a
-        description of the current work: the callback that was passed, or one that shows
-        the line. ``None`` for no display.
+        description of the current work: the callback that was passed, or a callback
+        that shows the line. ``None`` for no display.
     """
     if progress is not True:
         yield progress or None

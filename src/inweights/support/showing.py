@@ -20,7 +20,7 @@ class Card:
 
     Attributes:
         title: First line.
-        about: Values below the title, by name; empty for none.
+        about: Values shown below the title, keyed by name; empty for none.
         columns: Names of the columns of a table.
         rows: Rows of the table, each with one value per column. The first ten are
             displayed; empty for no table.

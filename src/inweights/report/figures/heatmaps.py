@@ -82,7 +82,8 @@ class Heatmaps:
         :attr:`column`, and its numbers in :attr:`value`.
 
         There is one matrix for each value of the column ``panel``, or a single matrix
-        if this option is not set. The columns were checked when the object was created.
+        if this option is not set. Columns are checked when the object is created, not
+        by this method.
         """
         parts = tidy.panels(self.table, self.panel, self.order)
         titles = ["" if self.panel is None else tidy.plain(name) for name, _ in parts]

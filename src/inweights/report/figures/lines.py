@@ -78,8 +78,8 @@ class Lines(Panel):
         confidence interval of this mean.
 
         There is one panel for each value of the column that :attr:`facet` names, or a
-        single panel if it is ``None``. The columns were checked when the object was
-        created.
+        single panel if it is ``None``. Columns are checked when the object is created,
+        not by this method.
         """
         parts = tidy.panels(self.table, self.facet, self.order)
         with style.context():

@@ -102,7 +102,8 @@ class States:
         connects the states of the same sample and kind, in the order of the layers.
 
         There is one panel for each value of the column ``panel``, or a single panel if
-        this option is not set. The columns were checked when the object was created.
+        this option is not set. Columns are checked when the object is created, not by
+        this method.
         """
         parts = tidy.panels(self.table, self.panel, self.order)
         notes = [

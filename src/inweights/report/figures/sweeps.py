@@ -121,7 +121,8 @@ class Sweeps:
         dots.
 
         There is one panel for each setting (value of the column ``axis``), with a
-        shared vertical axis. The columns were checked when the object was created.
+        shared vertical axis. Columns are checked when the object is created, not by
+        this method.
         """
         parts = tidy.panels(self.table, self.axis, self.order)
         down, across = style.grid_shape(len(parts), self.columns)

@@ -156,7 +156,8 @@ class ThroughTime:
         ``series``.
 
         The matrix and the states are drawn at the steps in ``moments``, by default the
-        first and the last step. The tables were checked when the object was created.
+        first and the last step. Tables are checked when the object is created, not by
+        this method.
         """
         with style.context():
             figure = style.blank(style.FULL_WIDTH + 0.6, 4.4)

@@ -22,7 +22,7 @@ def words(text: str) -> str:
     """Return a text escaped for plotly, which interprets some HTML tags.
 
     Args:
-        text: The text.
+        text: Text to escape.
 
     Example:
         >>> words("a < b")

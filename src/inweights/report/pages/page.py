@@ -100,8 +100,8 @@ def write_figures(
         The drawn figures, by id.
 
     Raises:
-        ConfigError: A figure names an unknown drawing or option, or the wrong number of
-            tables.
+        ConfigError: A figure names an unknown drawing function or option, or the wrong
+            number of tables.
         DataError: A figure names a table or column that does not exist, or a table
             without rows.
         Exception: Any error raised by a user's own drawing function.

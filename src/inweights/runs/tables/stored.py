@@ -113,7 +113,7 @@ class StoredTables:
         Raises:
             FolderError: The path of the file contains a link.
             WriteError: The table cannot be written.
-            PolarsError: Parquet cannot store a column, for example one of Python
+            PolarsError: Parquet cannot store a column, such as a column of Python
                 objects.
         """
         buffer = BytesIO()

@@ -39,8 +39,8 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
         value: The configs and functions of the work.
 
     Raises:
-        ConfigError: A file or module has changed since (the message names it), or code
-            of the work cannot be hashed; see
+        ConfigError: A file or module has changed since then (the message names it), or
+            code of the work cannot be hashed; see
             :func:`~inweights.support.keys.sources.sources_of`.
         DataError: A file cannot be read.
     """

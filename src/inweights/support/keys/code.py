@@ -154,9 +154,10 @@ def code_of(thing: Any) -> Code:
             become :attr:`Code.options`.
 
     Raises:
-        ConfigError: The argument is none of these, binds positional arguments, has an
-            option that cannot be stored, uses a global that cannot be hashed, or is
-            defined in a module that was edited after it was imported.
+        ConfigError: The argument is not a function, a class or a partial of one, binds
+            positional arguments, has an option that cannot be stored, uses a global
+            that cannot be hashed, or is defined in a module that was edited after it
+            was imported.
         DataError: A file on which it depends cannot be read.
     """
     options: dict[str, Any] = {}
@@ -213,7 +214,7 @@ def first_argument(thing: Callable[..., Any]) -> str:
 
 
 def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keyword arguments as they would be restored after they have been stored.
+    """Return keyword arguments in the form in which they are restored after being stored.
 
     Args:
         options: Keyword arguments of a user's function.

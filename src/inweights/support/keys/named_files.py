@@ -35,7 +35,8 @@ def files_of(options: Any) -> dict[str, str]:
 
     Returns:
         Hashes of 16 hexadecimal digits, sorted by key. The key is the name of the file
-        followed by `` (named by an option)``. Empty if there are no such files.
+        followed by `` (named by an option)``. The dictionary is empty if there are no
+        such files.
 
     Raises:
         DataError: A file cannot be read.

@@ -71,8 +71,8 @@ def plain_call(function: Any, options: Mapping[str, Any]) -> list[Any]:
 
     Returns:
         A list of two or three items: the data of the function, the data of its keyword
-        arguments and, if it is a user's code whose arguments name files, the list of
-        the hashes of these files.
+        arguments and, if the function is a user's own and its arguments name files, the
+        list of the hashes of these files.
 
     Raises:
         ConfigError: The function or an argument has no exact encoding, or code cannot

@@ -72,7 +72,7 @@ def gradients(
             ``T`` positions) if all replicas share them, otherwise ``[R, N, T, I]``.
         labels: Index of each answer among the ``K`` labels, ``[N]``.
         kappa: Scale ``κ0`` of the logits.
-        weights: Weight of each fact, ``[N]``; ``None`` gives each fact the weight
+        weights: Weight of each fact, ``[N]``; if ``None``, each fact has the weight
             ``1/N``.
         relu: Whether the MLP has ReLU (appendix A), so that inactive ``w_{k,r}`` do not
             contribute. By default, it is linear.

@@ -106,8 +106,8 @@ class Bands:
 
         Returns:
             Estimates, not rounded, for ``B`` bands from the largest eigenvalues down,
-            ``[B]``; with ``cut``, two estimates, above and below the limit. The
-            degenerate eigenvalues are left out.
+            ``[B]``. If ``cut`` is given, there are two estimates, above and below the
+            limit. The degenerate eigenvalues are left out.
 
         Raises:
             ConfigError: ``seed`` is not from 0 to 2**63 - 1.
@@ -135,10 +135,10 @@ class Bands:
 
         Returns:
             First, fractions that sum to 1: for ``B`` bands from the largest eigenvalues
-            down, ``[B]``; with ``cut``, two fractions, above and below the limit.
-            Second, a bound on the error of a cumulative fraction: half of the weight of
-            the two quadrature nodes next to a limit, at the limit where this weight is
-            largest. If there is no energy, all of these numbers are NaN.
+            down, ``[B]``, or, if ``cut`` is given, two fractions, above and below the
+            limit. Second, a bound on the error of a cumulative fraction: half of the
+            weight of the two quadrature nodes next to a limit, at the limit where this
+            weight is largest. If there is no energy, all of these numbers are NaN.
 
         Example:
             >>> ring = np.arange(6)

@@ -34,9 +34,9 @@ def grown_vectors(
         a: Adjacency ``[N, N]`` of ``N`` nodes, from row to column
             (:func:`~inweights.theory.geometric_memory.graph.adjacency`).
         tied: Whether given and predicted nodes share their embeddings, and the model
-            between embedding and head is the identity at the start. If it is a linear
-            map with eigenvalues of both signs, as in a TinyNN, the effect is that of an
-            untied head.
+            between embedding and head is the identity at the start. If the model is a
+            linear map with eigenvalues of both signs, as in a TinyNN, the effect is
+            that of an untied head.
         time: Time of training, in units of the growth time of the fastest direction.
         classes: Number ``V`` of the head's classes; the default 0 means ``N``.
 
@@ -44,7 +44,7 @@ def grown_vectors(
         Array ``[N, N]`` whose row ``i`` is the vector of node ``i``, up to a rotation.
 
     Raises:
-        DataError: ``a`` is not a square matrix with an entry other than 0.
+        DataError: ``a`` is not a square matrix, or all its entries are 0.
 
     Example:
         >>> path = np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1)  # 0 - 1 - 2 - 3

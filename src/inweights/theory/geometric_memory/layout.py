@@ -143,7 +143,7 @@ def scene(world: World) -> pl.DataFrame:
 
     Raises:
         DataError: The world has no edges, or no edge joins two different nodes, or its
-            tokens of the group ``node`` are not the first ones of the vocabulary.
+            tokens of the group ``node`` are not the first tokens of the vocabulary.
 
     Example:
         >>> from inweights.worlds import Graph

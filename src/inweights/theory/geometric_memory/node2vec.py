@@ -95,8 +95,7 @@ def coefficients(
         a: Adjacency, a square array ``[N, N]`` of non-negative numbers.
 
     Returns:
-        Symmetric array ``[..., N, N]``; an update of gradient ascent is ``V ← V + η C
-        V``.
+        Symmetric array ``[..., N, N]``; gradient ascent is ``V ← V + η C V``.
 
     Raises:
         DataError: The shapes do not match, ``a`` has a negative entry, or the vectors are
@@ -123,7 +122,7 @@ def _coefficients(v: Floats, walk: Floats, there: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Recorded states of Node2Vec's dynamics, as :func:`descend` returns them.
+    """Recorded states of Node2Vec's dynamics, as returned by :func:`descend`.
 
     Attributes:
         vectors: ``V`` of ``R`` replicas with ``N`` nodes at the end, ``[R, N, D]``.
@@ -156,15 +155,13 @@ def descend(
     Args:
         start: Vectors ``V`` at step 0, ``[R, N, D]`` (``R`` replicas, ``N`` nodes,
             width ``D``), in floating point; all results have the same dtype.
-        a: Adjacency, ``[N, N]``: a NumPy array, or a SciPy sparse array for a large
-            graph and a tied model. A sparse array saves memory, since logits are
-            computed for a batch of nodes at a time.
-        rate: Learning rate ``η``: one for all replicas, or one per replica.
+        a: Adjacency, ``[N, N]``: a NumPy array or, to save memory for a large graph and
+            a tied model, a SciPy sparse array.
+        rate: Learning rate ``η``: a number for all replicas, or one number per replica.
         steps: Number of updates, at least 0.
         record: Steps to record, from 0 (the start); the last step is always recorded.
-        targets: ``U`` at step 0, ``[R, N, D]``, for an untied model, whose steps are
-            ``V ← V + η (P − S) U`` and ``U ← U + η (P − S)ᵀ V``; by default ``None``,
-            for a tied model.
+        targets: ``U`` at step 0, ``[R, N, D]``, or ``None`` for a tied model. An untied
+            model has the updates ``V ← V + η (P − S) U`` and ``U ← U + η (P − S)ᵀ V``.
 
     Returns:
         Final vectors, and losses and vectors at the recorded steps.

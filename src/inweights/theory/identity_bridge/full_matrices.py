@@ -23,7 +23,7 @@ from inweights.worlds.families.two_hop import TwoHop
 
 
 def certificate(n: int, identity: bool) -> pl.DataFrame:
-    """Check the proof of the closed form of Identity Bridge's program (2) on full matrices.
+    """Check the proof of the closed form for Identity Bridge's program (2) on full matrices.
 
     Args:
         n: Number of entities of each kind, at least 2; the matrices have ``2n + 2``

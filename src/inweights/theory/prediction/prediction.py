@@ -239,7 +239,7 @@ class Prediction:
             A new prediction with the same attributes, whose ``queries`` have the added
             columns ``lower`` and ``upper`` (ends of the interval, infinite if nothing
             was proved) and ``proved`` (``follows``, ``tied``, ``fails``, or ``open`` if
-            the interval does not decide).
+            the interval is inconclusive).
 
         Raises:
             ConfigError: The prediction uses the soft program, ``accuracy`` is not above

@@ -163,8 +163,9 @@ def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
 
     Returns:
         One row per such fact, with the columns ``fact`` (its index in the whole world),
-        ``statement`` (the fact as text), ``instead`` (name of the output with which the
-        solution answers) and ``why`` (always ``answered otherwise by the program``).
+        ``statement`` (the fact as text), ``instead`` (name of the output that the
+        solution gives as the answer) and ``why`` (always ``answered otherwise by the
+        program``).
     """
     program = solution.program
     world = program.world

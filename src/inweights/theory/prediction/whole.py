@@ -143,7 +143,7 @@ def solve_whole(
 
 
 def solve_with_additions(world: World, **options: Any) -> tuple[Solved, str]:
-    """Solve one program for a world with added facts, and return no remark.
+    """Solve one program for a world with added facts, and return the solution without a remark.
 
     The search for advice shows a remark as the reason why facts cannot be stored, but
     the remark of :func:`solve_whole` is about the gap. This function raises the same

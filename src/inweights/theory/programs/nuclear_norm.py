@@ -54,7 +54,7 @@ HOPELESS = 1e5
 
 @dataclass(frozen=True, eq=False)
 class Solution(Certified):
-    """Optimum of program (2) of Identity Bridge (§4.3), as :func:`solve` returns it.
+    """Optimum of program (2) of Identity Bridge (§4.3), as returned by :func:`solve`.
 
     ``templates``, ``[P, K]`` with a row for each of ``P`` input tokens and a column for
     each of ``K`` outputs, are feasible: the smallest margin of all facts is exactly 1.

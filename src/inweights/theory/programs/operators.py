@@ -22,7 +22,7 @@ from inweights.worlds.arrays import Float, Floats
 def shrink(
     matrix: Float[Floats, "P K"], threshold: float
 ) -> tuple[Float[Floats, "P K"], Float[Floats, " rank"]]:
-    """Reduce all singular values of a matrix by a threshold, to at least 0.
+    """Subtract a threshold from all singular values of a matrix, and clip them at 0.
 
     This is the proximal map of the nuclear norm ``‖·‖_*``. The eigenvectors of the
     smaller Gram matrix are used, which takes half the time of a singular value
@@ -82,7 +82,7 @@ class MarginProjection:
     projected logits. Distances are Euclidean.
 
     Args:
-        program: Program that states which outputs are right for each of the ``M``
+        program: Program that specifies which outputs are correct for each of the ``M``
             prompts.
 
     Example:

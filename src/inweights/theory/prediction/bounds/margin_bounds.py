@@ -44,7 +44,7 @@ def margin_bounds(
     Args:
         solution: A solution. If its gap is too large for the accuracy, it is refined,
             starting from this point. If it contains a second matrix (``another``), as
-            solutions of thousands of facts do, all intervals are left open.
+            solutions for thousands of facts do, all intervals are left open.
         queries: Indices of the queries; ``None`` for all queries.
         accuracy: Half of the largest width at which an interval is narrow enough, above
             0. If ``None``, an interval is narrowed only until it proves that the margin

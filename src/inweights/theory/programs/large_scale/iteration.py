@@ -41,7 +41,7 @@ _KEPT = ("at", "price", "moved")
 
 
 class Iteration:
-    """State of the splitting of program (2); :meth:`advance` makes one iteration.
+    """State of the splitting method for program (2); :meth:`advance` makes one iteration.
 
     Args:
         program: Constraints.
@@ -219,7 +219,7 @@ def _gram_vectors_above(matrix: Floats, threshold: float) -> tuple[Floats, Float
 def shrink_values(
     matrix: Floats, threshold: float, *, few: bool = False
 ) -> tuple[Floats, Floats]:
-    """Reduce all singular values by a threshold, to at least 0, in single precision.
+    """Subtract a threshold from all singular values, and clip them at 0, in single precision.
 
     Args:
         matrix: Any matrix ``[P, K]`` (``P`` input tokens, ``K`` outputs).

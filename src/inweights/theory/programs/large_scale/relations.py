@@ -107,8 +107,8 @@ class Relations:
                 its correct answers share equally.
 
         Returns:
-            Fractions ``[relations + 1, K]`` (``K`` outputs); rows sum to 1, or are 0
-            without gains. The last row refers to prompts with one input.
+            Fractions ``[relations + 1, K]`` (``K`` outputs); rows sum to 1, or are 0 if
+            there are no gains. The last row refers to prompts with one input.
         """
         rows, outputs = self._right_at
         each = gains[rows] / np.bincount(rows)[rows]

@@ -67,7 +67,8 @@ def solve_soft_large(
         gap: Requested relative duality gap, from 1e-5 (single precision) to below 1.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
-        seconds: Time limit in seconds, handled like ``iterations``; ``None`` for no limit.
+        seconds: Time limit in seconds, after which the best point is returned in the
+            same way; ``None`` for no limit.
         progress: Function that is called at each evaluation of the bounds, with the
             number of iterations and the current gap; ``None`` for no progress reports.
 
@@ -111,7 +112,7 @@ def solve_soft_large(
 
 
 def expected_soft_seconds(facts: int, inputs: int, outputs: int) -> float:
-    """Estimate the time in seconds to solve the soft program to within a gap of 1% on one core.
+    """Estimate the time in seconds that one core needs to solve the soft program to a gap of 1%.
 
     Args:
         facts: Number of facts.

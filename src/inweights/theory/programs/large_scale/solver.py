@@ -76,7 +76,8 @@ def solve_large(
             does not reach gaps below about 1e-5, so such a result is not certified.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
-        seconds: Time limit in seconds, handled like ``iterations``; ``None`` for no limit.
+        seconds: Time limit in seconds, after which the best point is returned in the
+            same way; ``None`` for no limit.
         state: File to which the state is written at each evaluation of the bounds. If
             the file exists, the solver continues from the stored state, and returns the
             same result as without an interruption. The file is removed once the gap is
@@ -128,7 +129,7 @@ def solve_large(
 
 
 def expected_seconds(facts: int, inputs: int, outputs: int) -> float:
-    """Estimate the time in seconds to solve program (2) to within a gap of 1% on one core.
+    """Estimate the time in seconds that one core needs to solve program (2) to a gap of 1%.
 
     Args:
         facts: Number of facts.
