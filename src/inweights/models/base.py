@@ -182,7 +182,7 @@ class Model(ReadableStates):
         inputs: Packed | Int[Tensor, "*R B T"],
         at: Int[Tensor, " n"] | None = None,
     ) -> Float[Tensor, "R *_ K"]:
-        """Compute the logits of all candidates; column ``k`` is that of token ``candidates[k]``.
+        """Compute the logits of all candidates; column ``k`` belongs to token ``candidates[k]``.
 
         By default all tokens are candidates, in the order of the vocabulary.
 

@@ -167,7 +167,7 @@ def rebuilt(
     Raises:
         ConfigError: The config cannot build the model, for example because ``replicas``
             is 0.
-        RuntimeError: The names or shapes of the tensors are not those of the new model.
+        RuntimeError: The names or shapes of the tensors do not match the new model.
     """
     config: Any = model.config
     made: Model = config.build(
@@ -191,7 +191,7 @@ def fill(model: Model, state: Mapping[str, Num[Tensor, " ..."]]) -> None:
             precision in which the config builds it.
 
     Raises:
-        RuntimeError: The names or shapes of the tensors are not those of the model.
+        RuntimeError: The names or shapes of the tensors do not match the model.
     """
     kinds = {value.dtype for value in state.values() if value.is_floating_point()}
     if len(kinds) == 1:

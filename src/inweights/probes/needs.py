@@ -41,7 +41,7 @@ def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float
 
     Args:
         model: The probed model.
-        worlds: One world, or one for each replica; sizes are those of the first one.
+        worlds: One world, or one for each replica; the sizes describe the first world.
         most: Maximum number of statements that the probe reads; by default no limit.
 
     Returns:

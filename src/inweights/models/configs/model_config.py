@@ -35,7 +35,7 @@ class ModelConfig(Protocol):
             vocabulary: Number of tokens ``V``.
             seeds: Root seed of each of the ``R`` replicas, which determines its initial
                 parameters; a number ``n`` means the seeds 0 to ``n - 1``.
-            inits: Initial scale of each replica; by default that of the config for all
+            inits: Initial scale of each replica; by default the config's scale for all
                 replicas.
             candidates: Ids of the tokens that occur as answers; by default all tokens.
                 An architecture may limit its logits to them, or ignore them.
@@ -59,7 +59,7 @@ class Start(TypedDict):
         vocabulary: Number of tokens ``V``.
         seeds: Seeds of the initialisation, one per replica; a number ``n`` means the
             seeds 0 to ``n - 1``.
-        inits: Initial scale of each replica; ``None`` for that of the config.
+        inits: Initial scale of each replica; if ``None``, the config's scale is used.
         candidates: Ids of the tokens for which the model computes logits; ``None`` for
             all tokens.
     """

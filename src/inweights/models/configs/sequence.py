@@ -47,9 +47,9 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         residual: Whether blocks add their output to their input.
         norm: Whether layer normalisation precedes attention, MLP, memory and head.
         embedding_std: Initial standard deviation of the token embeddings, such as 1,
-            which is PyTorch's default; ``None`` for that of :attr:`init`.
+            which is PyTorch's default. If ``None``, :attr:`init` determines it.
         position_std: Initial standard deviation of learned position embeddings;
-            ``None`` for that of :attr:`init`.
+            if ``None``, :attr:`init` determines it.
         depth_scaled: Whether the last matrices of attention and MLP, which write into
             the residual stream, are initialised ``√(2L)`` times smaller than
             :attr:`init`, as in GPT-2.

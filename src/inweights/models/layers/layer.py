@@ -43,8 +43,8 @@ class Draw(Protocol):
             parameter: Tensor to fill, with a leading replica axis.
             fan_in: Input width, from which the :class:`Init` of each replica computes
                 its standard deviation ``σ`` (:meth:`Init.sigma`).
-            std: Standard deviation for every replica; by default that of the replica's
-                :class:`Init`.
+            std: Standard deviation for every replica; by default the one given by the
+                replica's :class:`Init`.
         """
         ...
 

@@ -128,9 +128,9 @@ def form_of(
         ``head``, ``norm``, ``lens`` and ``deepest`` are empty.
 
     Raises:
-        ConfigError: The call fails, draws random numbers other than those of dropout,
-            or does not return finite logits of at least ``vocabulary`` tokens, for all
-            positions or for the last one.
+        ConfigError: The call fails, draws random numbers for anything other than
+            dropout, or does not return finite logits of at least ``vocabulary`` tokens,
+            for all positions or for the last one.
         Exception: Any error raised by ``read``.
     """
     batch, length = _TRIED

@@ -103,8 +103,8 @@ def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
     Raises:
         ConfigError: The modules were neither wrapped in this process nor read from a
             file, the content of the file has changed, or the factory fails.
-        DataError: The file of weights cannot be read, or its names or shapes are not
-            those of the module.
+        DataError: The file of weights cannot be read, or its names or shapes do not
+            match the module.
     """
     lacking = [name for name in config.weights if name not in _KEPT]
     if lacking and config.source is not None:

@@ -90,7 +90,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
                 first id) or ``sum`` (the sum of the log-probabilities of all ids).
 
         Raises:
-            DataError: The file cannot be read, its names or shapes are not those of the
+            DataError: The file cannot be read, its names or shapes do not match the
                 module, or ``tokens`` do not match the world or the module.
             ConfigError: No number of tokens matches the file, or several do; the
                 factory fails; or ``answers`` is unknown.

@@ -20,8 +20,8 @@ def token_ids(
     """Return the names of the world's tokens, if known, and the module's ids for each name.
 
     Args:
-        tokens: Ids by name, or in the world's order; ``None`` if the module's ids are
-            those of the world.
+        tokens: Ids by name, or in the world's order; ``None`` if the module uses the
+            world's ids.
         vocabulary: The world's vocabulary, or its number of tokens; ``None`` if
             ``tokens`` or the module determines the number.
         size: Number of tokens of the module.
@@ -29,7 +29,7 @@ def token_ids(
 
     Returns:
         Two tuples: the names, empty if they are not known, and the ids of each name,
-        empty if the module's ids are those of the world.
+        empty if the module uses the world's ids.
 
     Raises:
         DataError: A name has no id, an id does not exist in the module, two names have

@@ -91,8 +91,8 @@ class Trained(Wrapped):
                 modules.
 
         Raises:
-            ConfigError: The number of tokens differs from that of the model, there are
-                no seeds, or there are several modules and a seed is not an index.
+            ConfigError: The number of tokens differs from the model's, there are no
+                seeds, or there are several modules and a seed is not an index.
             DataError: The file of the weights cannot be read or does not match.
         """
         return self.config.build(**start)

@@ -60,7 +60,7 @@ def wrap(
     An existing **module**, a list of modules or the folder of a Hugging Face model
     becomes a model with a copy of its weights, with one replica per module. The module
     is called as usual, not under ``vmap``, so that its logits on a CPU are bitwise
-    equal to those of the original module.
+    equal to the logits of the original module.
 
     Args:
         factory: A function ``factory(vocabulary, **options)`` that returns a new

@@ -44,8 +44,7 @@ def navigation(
 
     Args:
         model: Model with a table of token embeddings and ``R`` replicas.
-        worlds: One world with paths (facts and queries of role ``path``), or one for
-            each replica.
+        worlds: One world with statements of role ``path``, or one for each replica.
         layer: Source of the vectors: ``tokens`` for the token embeddings, or one of
             ``model.layer_names``, read after a prompt that consists of the node alone.
         ridge: Penalty of the affine map, above 0, relative to the mean variance of a
@@ -223,7 +222,7 @@ def _step_rows(
 
 
 def _degrees(statements: Statements, roles: Sequence[str]) -> Ids:
-    """Count, for each statement, those of these roles with the same shape and prompt, ``[M]``."""
+    """Count, for each statement, the statements of these roles with the same prompt, ``[M]``."""
     counts = np.zeros(len(statements), dtype=np.int64)
     among = np.sort(np.concatenate(list(map(statements.with_role, roles))))
     for rows, prompts, _ in statements.by_shape(among):

@@ -45,7 +45,7 @@ def path_accuracy(
         worlds: One world with paths, or one for each replica.
         role: Role of the statements, one of the ``role_names`` of ``world.facts`` or
             ``world.queries``.
-        parts: ``queries`` (held out), ``facts`` (trained) or both.
+        parts: ``queries`` (held out), ``facts`` (used for training) or both.
         hardest: Index of the hardest token within the answer, from 0; by default the first
             node after the root (Geometric Memory, Fig. 3), which determines all later
             ones.

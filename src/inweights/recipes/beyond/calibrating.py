@@ -195,8 +195,8 @@ def joined_queries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
     Returns:
         A row per query and model: the columns ``family``, ``seed``, ``prompt``,
         ``answer``, ``model`` and ``share`` (of the trained replicas that answer
-        correctly), and those of :func:`world_features`, which are null for queries
-        without features.
+        correctly), and the columns of :func:`world_features`, which are null for
+        queries without features.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -171,7 +171,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           :func:`~inweights.recipes.shared.derived_paths.path_ends` returns it:
           ``hardest`` (accuracy on the hardest token of held-out paths, which is the
           first one after the root), ``exact`` (share of held-out paths that are
-          entirely correct), ``trained`` (accuracy on the hardest token of trained
+          entirely correct), ``trained`` (accuracy on the hardest token of training
           paths), ``edges`` (recall of the edges), and the shares of leaves for which
           the first node of their own path is the nearest (``nearest``) or is found by a
           ridge regression (``ridge``). Columns: ``graph, embeddings, seed, exact,

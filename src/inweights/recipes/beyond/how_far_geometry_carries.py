@@ -3,7 +3,7 @@
 A leaf's own first node can be found from embeddings that have learnt edges alone, up to
 some length of the path. Thirty times the usual weight decay while edges are learnt
 removes what distinguishes near nodes, and keeps what all nodes of an arm share. Some
-steps at the usual decay then restore the edges. A model needs enough trained paths to
+steps at the usual decay then restore the edges. A model needs enough training paths to
 use this geometry. With few arms it memorises the paths instead.
 """
 

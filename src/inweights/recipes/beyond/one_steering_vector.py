@@ -128,7 +128,7 @@ def learn(
         A row per question and condition (``arm``): ``nothing`` (the untrained model),
         ``trained vector`` (added at every token), ``random vector`` (of the same
         length), ``LoRA``, and ``LoRA's mean change`` (added as a vector). The columns
-        are those of :func:`inweights.lm.ask`, in which ``role`` is ``trained``,
+        are the columns of :func:`inweights.lm.ask`, in which ``role`` is ``trained``,
         ``other`` (known cities in the training texts), ``inferred`` or ``known city``;
         ``arm``; ``constant``, the squared length of the mean change that LoRA makes to
         the states of all prompts and their beginnings, divided by the mean squared

@@ -186,10 +186,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``hardest`` (hardest token, the first after the root, of held-out paths),
           ``exact`` (share of held-out paths that are entirely correct),
           ``easiest_last`` (last token of held-out paths) and ``trained`` (share of
-          trained paths that are entirely correct); ``chance``, the accuracy of guessing
-          the hardest token; ``panel`` names the group of conditions in the figure.
-          Columns: ``world, model, condition, seed, step, hardest, exact, easiest_last,
-          trained, chance, panel``.
+          training paths that are entirely correct); ``chance``, the accuracy of
+          guessing the hardest token; ``panel`` names the group of conditions in the
+          figure. Columns: ``world, model, condition, seed, step, hardest, exact,
+          easiest_last, trained, chance, panel``.
         - ``shares``: a row per run of a GPT and step, with the share of the state
           before the first block that identifies the token
           (:func:`inweights.probes.token_share.token_share`). Columns: all columns of
