@@ -202,7 +202,7 @@ class Model(ReadableStates):
                 (which is checked on the CPU, and for wrapped modules on every device).
             ConfigError: A sequence is longer than the model's context, or the model
                 cannot compute logits at these positions.
-            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
+            RuntimeError: An index in ``at`` is not between 0 and ``S - 1``.
         """
         if isinstance(inputs, Packed):
             return self.unembed(self.deepest(inputs, at))
@@ -223,7 +223,7 @@ class Model(ReadableStates):
         Raises:
             ConfigError: A sequence is longer than the model's context.
             DataError: A token id is outside the vocabulary (checked only on the CPU).
-            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
+            RuntimeError: An index in ``at`` is not between 0 and ``S - 1``.
         """
         return self._select(self.states(batch)[self.layer_names[-1]], at)
 

@@ -162,7 +162,7 @@ class GPT(Model):
         Raises:
             ConfigError: A sequence is longer than ``config.context``.
             DataError: A token id is outside the vocabulary (checked only on the CPU).
-            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
+            RuntimeError: An index in ``at`` is not between 0 and ``S - 1``.
         """
         if self._edits or at is None or len(at) == batch.size:
             return super().deepest(batch, at)

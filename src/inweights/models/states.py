@@ -109,7 +109,7 @@ class ReadableStates(nn.Module):
             DataError: ``inputs`` are not token ids of these shapes, do not match the
                 number of replicas, or contain an id outside the model's vocabulary
                 (checked on the CPU).
-            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
+            RuntimeError: An index in ``at`` is not between 0 and ``S - 1``.
 
         Example:
             >>> import torch
@@ -162,7 +162,7 @@ class ReadableStates(nn.Module):
             DataError: ``inputs`` are not token ids of these shapes, do not match the
                 number of replicas, or contain an id outside the model's vocabulary
                 (checked on the CPU).
-            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
+            RuntimeError: An index in ``at`` is not between 0 and ``S - 1``.
         """
         states = self.hidden(
             inputs, layers=self.decodable if layers is None else layers, at=at

@@ -54,10 +54,10 @@ def along_descent(
         The table that ``look`` returns. Errors of ``look`` propagate.
 
     Raises:
-        ConfigError: ``seed`` is not from 0 to 2**63 - 1, or the world does not fit in
-            memory.
-        DataError: The world is not a graph, or a step in ``record`` is not from 0 to
-            the number of steps.
+        ConfigError: ``seed`` is not between 0 and 2**63 - 1, or the world does not fit
+            in memory.
+        DataError: The world is not a graph, or a step in ``record`` is not between 0
+            and the number of steps.
         SolverError: The vectors became infinite or NaN.
     """
     built = world.build(seed)

@@ -263,8 +263,8 @@ def predicted_similarity(
         DataError: The world has no pairs of entities or no facts of a role, or facts of
             a role differ in length.
         ConfigError: ``rate`` or ``steps`` is not above 0, ``rho`` is below 1,
-            ``course`` is unknown, ``seed`` is not from 0 to 2**63 - 1, or a count in
-            ``roles`` is negative or all are 0.
+            ``course`` is unknown, ``seed`` is not between 0 and 2**63 - 1, or a count
+            in ``roles`` is negative or all are 0.
     """
     built = world.build(seed)
     about = model or OneLayerConfig()

@@ -54,7 +54,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
         is issued if the replicas cannot be called in a batch.
 
         Raises:
-            ConfigError: There are no seeds, or one is not from 0 to ``2**63 - 1``;
+            ConfigError: There are no seeds, or one is not between 0 and ``2**63 - 1``;
                 ``vocabulary`` is below 1; the factory fails, or returns the same module
                 twice; or the module does not map token ids ``[B, T]`` to finite logits,
                 draws random numbers other than dropout, or stores batch statistics.

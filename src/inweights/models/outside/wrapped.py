@@ -243,7 +243,7 @@ class Wrapped(ModuleCaller):
                 sequence and other positions are requested, or the positions of the
                 batch have an offset.
             DataError: A token id is outside the vocabulary.
-            RuntimeError: An index in ``at`` is not from 0 to ``S - 1``.
+            RuntimeError: An index in ``at`` is not between 0 and ``S - 1``.
         """
         positions = at
         if positions is None:

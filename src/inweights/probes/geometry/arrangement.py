@@ -76,8 +76,8 @@ def agreement(
 
     Raises:
         ConfigError: ``dimensions`` is below 0, the layer is unknown, the model has no
-            replica axis, ``seed`` is not from 0 to 2**63 - 1, or the probe would need
-            more memory than is available.
+            replica axis, ``seed`` is not between 0 and 2**63 - 1, or the probe would
+            need more memory than is available.
         DataError: There is only one replica, a world is not a graph, the graphs of the
             worlds differ, ``draws`` is below 1, all vectors of a replica are the same,
             the model has no table of token embeddings, or the worlds do not fit the
@@ -182,9 +182,9 @@ def arrange(
         coordinates from ``pca`` are centred.
 
     Raises:
-        ConfigError: The method is unknown; ``dimensions`` is not from 1 to the smaller
-            of ``N`` and ``D``; or, with ``umap``, ``neighbours`` is below 2, ``seed``
-            is not from 0 to 2**63 - 1, or umap-learn is not installed.
+        ConfigError: The method is unknown; ``dimensions`` is not between 1 and the
+            smaller of ``N`` and ``D``; or, with ``umap``, ``neighbours`` is below 2,
+            ``seed`` is not between 0 and 2**63 - 1, or umap-learn is not installed.
         DataError: The array does not have two axes, there are fewer than 2 points (5
             for ``umap``), or a coordinate is not finite.
 
@@ -255,9 +255,9 @@ def arrangement(
         and the coordinates ``x``, ``y`` and ``z``, or the first ``dimensions`` of them.
 
     Raises:
-        ConfigError: The method or the layer is unknown; ``dimensions`` is not from 1 to
-            3, or is above the number of nodes or the width; with ``umap``,
-            ``neighbours`` is below 2, ``seed`` is not from 0 to 2**63 - 1, or
+        ConfigError: The method or the layer is unknown; ``dimensions`` is not between 1
+            and 3, or is above the number of nodes or the width; with ``umap``,
+            ``neighbours`` is below 2, ``seed`` is not between 0 and 2**63 - 1, or
             umap-learn is not installed; or the model has no replica axis.
         DataError: A world is not a graph, or has fewer than 2 nodes (5 for ``umap``);
             the graphs differ; a vector is not finite; the model has no table of token

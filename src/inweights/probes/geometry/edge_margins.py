@@ -83,8 +83,8 @@ def geometric_margin(
     Raises:
         DataError: The model is not a TinyNN, a world is not a graph, the graph is
             complete, ``draws`` is below 1, or the worlds do not fit the model.
-        ConfigError: The model has no replica axis, ``seed`` is not from 0 to 2**63 - 1,
-            or the probe would need more memory than is available.
+        ConfigError: The model has no replica axis, ``seed`` is not between 0 and 2**63
+            - 1, or the probe would need more memory than is available.
     """
     graphs = graph_edges(model, worlds)
     w = _middle(model)

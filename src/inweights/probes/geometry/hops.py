@@ -99,8 +99,8 @@ def hop_correlation(
 
     Raises:
         ConfigError: ``pairs``, ``null`` or the layer is unknown, the model has no
-            replica axis, ``seed`` is not from 0 to 2**63 - 1, or the probe would need
-            more memory than is available.
+            replica axis, ``seed`` is not between 0 and 2**63 - 1, or the probe would
+            need more memory than is available.
         DataError: A world is not a graph, no pairs are left, ``draws`` is below 1, the
             model has no table of token embeddings, or the worlds do not fit the model.
 

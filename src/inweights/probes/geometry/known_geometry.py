@@ -90,8 +90,8 @@ def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
 
     Raises:
         DataError: The graph is directed, or has self-edges.
-        ConfigError: ``seed`` is not from 0 to 2**63 - 1, or the world does not fit in
-            memory.
+        ConfigError: ``seed`` is not between 0 and 2**63 - 1, or the world does not fit
+            in memory.
 
     Example:
         >>> table = known_geometries(Graph(shape="cycle", n=8))

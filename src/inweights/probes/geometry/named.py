@@ -107,7 +107,7 @@ def named_geometry(
             of a different graph, the model has no table of token embeddings, ``draws``
             is below 1, or the worlds do not fit the model.
         ConfigError: The layer is unknown, the model has no replica axis, ``seed`` is
-            not from 0 to 2**63 - 1, or the probe would need more memory than is
+            not between 0 and 2**63 - 1, or the probe would need more memory than is
             available (the message states both amounts).
 
     Example:

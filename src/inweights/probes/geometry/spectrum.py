@@ -88,7 +88,7 @@ def spectral_energy(
             the model has no table of token embeddings, or the worlds do not fit the
             model.
         ConfigError: The layer is unknown, the model has no replica axis, ``seed`` is
-            not from 0 to 2**63 - 1, or the probe would need more memory than is
+            not between 0 and 2**63 - 1, or the probe would need more memory than is
             available (the message states both amounts).
 
     Example:
@@ -152,7 +152,7 @@ def zigzag(
         DataError: A world is not a graph, ``draws`` is below 1, the model has no table
             of token embeddings, or the worlds do not fit the model.
         ConfigError: The layer is unknown, the model has no replica axis, ``seed`` is
-            not from 0 to 2**63 - 1, or the probe would need more memory than is
+            not between 0 and 2**63 - 1, or the probe would need more memory than is
             available (the message states both amounts).
     """
     rows: list[dict[str, object]] = []

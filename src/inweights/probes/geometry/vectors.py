@@ -223,7 +223,7 @@ def random_blocks(
 
     Raises:
         DataError: ``draws`` is below 1.
-        ConfigError: ``seed`` is not from 0 to 2**63 - 1.
+        ConfigError: ``seed`` is not between 0 and 2**63 - 1.
     """
     if draws < 1:
         raise DataError(f"draws must be at least 1, got {draws}")

@@ -112,7 +112,7 @@ def random_change(
         The moved state, ``[R, B, T, D]``.
 
     Raises:
-        ConfigError: ``seed`` is not from 0 to 2**63 - 1.
+        ConfigError: ``seed`` is not between 0 and 2**63 - 1.
 
     Example:
         >>> state = torch.ones(1, 1, 1, 4)

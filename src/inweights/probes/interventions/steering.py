@@ -84,8 +84,8 @@ def steered(
 
     Raises:
         ConfigError: The layer or head is unknown, no change or several changes are
-            given, the layer was not computed within the block, ``seed`` is not from 0
-            to 2**63 - 1 (with ``random``), or the model has no replica axis.
+            given, the layer was not computed within the block, ``seed`` is not between
+            0 and 2**63 - 1 (with ``random``), or the model has no replica axis.
         DataError: A name is not a token, a vector or mask has the wrong shape, a prompt
             given as a vector has the position several times, or the worlds do not fit
             the model; or, at the end of the block, no prompt that the model read had
@@ -189,9 +189,9 @@ def steer(
 
     Raises:
         ConfigError: A layer, head or part is unknown, no change or several changes are
-            given, ``draws`` is below 0, ``seed`` is not from 0 to 2**63 - 1, the model
-            has no replica axis or cannot read prompts of this length, or the probe
-            would need more memory than is available.
+            given, ``draws`` is below 0, ``seed`` is not between 0 and 2**63 - 1, the
+            model has no replica axis or cannot read prompts of this length, or the
+            probe would need more memory than is available.
         DataError: No statement has the position, a name is not a token, a vector has
             the wrong shape, an answer or the token ``toward`` is not among the head's
             candidates, or the worlds do not fit the model.

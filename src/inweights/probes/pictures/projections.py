@@ -53,7 +53,7 @@ def project(
     Raises:
         DataError: There are fewer than 8 points, or a coordinate is infinite or NaN.
         ConfigError: ``method`` is unknown or, with ``tsne``, scikit-learn is not
-            installed or ``seed`` is not from 0 to 2**63 - 1.
+            installed or ``seed`` is not between 0 and 2**63 - 1.
 
     Example:
         >>> where, trust = project(np.eye(8) + np.arange(8)[:, None])
@@ -140,9 +140,9 @@ def bridge_projection(
             not begin with a first hop (with ``query``), a picture has fewer than 8
             states, a state is infinite or NaN, or the worlds do not fit the model.
         ConfigError: ``method`` or ``place`` is unknown; ``samples`` is below 1; with
-            ``tsne``, scikit-learn is not installed or ``seed`` is not from 0 to 2**63 -
-            1; the model has no replica axis or cannot read prompts of this length, or
-            the probe would need more memory than is available.
+            ``tsne``, scikit-learn is not installed or ``seed`` is not between 0 and
+            2**63 - 1; the model has no replica axis or cannot read prompts of this
+            length, or the probe would need more memory than is available.
     """
     check_size("samples", samples, most=np.inf)
     each = as_worlds(worlds, model)

@@ -130,8 +130,8 @@ def plan(settings: Settings) -> Plan:
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
-        ConfigError: ``n`` is below 2, ``complexity`` is not from 1 to ``n``, or a value
-            is out of range for a model or its training.
+        ConfigError: ``n`` is below 2, ``complexity`` is not between 1 and ``n``, or a
+            value is out of range for a model or its training.
     """
     spared: tuple[Decayed, ...] = ("matrices",)
     arms: list[tuple[bool, int, str, Decayed]] = []

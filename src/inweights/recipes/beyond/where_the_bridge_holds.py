@@ -98,8 +98,8 @@ def plan(settings: Settings) -> Plan:
           ``every`` steps.
 
     Raises:
-        ConfigError: ``n`` is below 2, ``complexity`` is not from 1 to ``n``, ``every``
-            is negative, or a number of ``base`` is out of range.
+        ConfigError: ``n`` is below 2, ``complexity`` is not between 1 and ``n``,
+            ``every`` is negative, or a number of ``base`` is out of range.
     """
     base = settings.base
     n = settings.n

@@ -90,7 +90,7 @@ def plan(settings: Settings) -> Plan:
 
     Raises:
         ConfigError: ``looks`` is below 1, a name in ``architectures`` or ``conditions``
-            is unknown, ``most`` is negative, or ``wide`` is not from 1 to 65,536.
+            is unknown, ``most`` is negative, or ``wide`` is not between 1 and 65,536.
     """
     check_size("looks", settings.looks)
     look = partial(Measure, name="recall", probe=iw.probes.graph_recall)

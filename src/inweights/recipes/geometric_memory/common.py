@@ -117,7 +117,7 @@ class Training(iw.Config):
         """Config of the model: a GPT for ``TinyGPT``, a Mamba for ``TinySSM``, otherwise a TinyNN.
 
         Raises:
-            ConfigError: ``width`` is not from 1 to 65,536.
+            ConfigError: ``width`` is not between 1 and 65,536.
         """
         if self.architecture == GPT:
             std = None if self.condition == PLAIN else 1.0

@@ -67,7 +67,7 @@ def plan(settings: Settings) -> Plan:
 
     Raises:
         ConfigError: ``gpt_every`` or a number of updates is negative, ``width`` is not
-            from 1 to 65,536, or a rate is not positive.
+            between 1 and 65,536, or a rate is not positive.
     """
     wide = partial(gm.Training, width=settings.width)
     nn = {

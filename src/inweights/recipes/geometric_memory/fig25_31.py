@@ -132,7 +132,7 @@ def plan(settings: Settings) -> Plan:
 
     Raises:
         ConfigError: A condition is unknown, ``n`` is below 3, ``steps`` is negative, or
-            ``width`` is not from 1 to 65,536.
+            ``width`` is not between 1 and 65,536.
     """
     from inweights.probes.geometry.reference_graph import without_self_edges
 

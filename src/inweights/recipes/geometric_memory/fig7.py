@@ -81,8 +81,8 @@ def plan(settings: Settings) -> Plan:
         sufficient world and initialisation).
 
     Raises:
-        ConfigError: A width is not from 1 to 65,536, an initial scale is not positive,
-            or ``steps`` or ``most`` is negative.
+        ConfigError: A width is not between 1 and 65,536, an initial scale is not
+            positive, or ``steps`` or ``most`` is negative.
     """
     models = [
         *(

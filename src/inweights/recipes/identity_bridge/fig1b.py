@@ -59,7 +59,7 @@ def plan(settings: Settings) -> Plan:
 
     Raises:
         ConfigError: ``models`` contains an unknown condition, ``n`` is below 2, a
-            number of relations is not from 1 to ``n``, a fraction is outside ``[0,
+            number of relations is not between 1 and ``n``, a fraction is outside ``[0,
             1)``, or a value is out of range for a model or its training.
     """
     training = settings.gpt, settings.emb_mlp

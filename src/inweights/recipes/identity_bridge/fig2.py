@@ -75,7 +75,8 @@ def plan(settings: Settings) -> Plan:
 
     Raises:
         ConfigError: The name of a model is unknown, ``n`` is below 2, a complexity is
-            not from 1 to ``n``, or a value is out of range for a model or its training.
+            not between 1 and ``n``, or a value is out of range for a model or its
+            training.
     """
     training = settings.gpt, settings.emb_mlp, settings.tied
     arms = (

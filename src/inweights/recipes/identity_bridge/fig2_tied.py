@@ -61,8 +61,8 @@ def plan(settings: Settings) -> Plan:
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
-        ConfigError: ``n`` is below 2, a complexity is not from 1 to ``n``, or a value
-            is out of range for the model or its training.
+        ConfigError: ``n`` is below 2, a complexity is not between 1 and ``n``, or a
+            value is out of range for the model or its training.
     """
     arms = (
         (GPT2, True, settings.complexities),

@@ -54,7 +54,7 @@ def plan(settings: Settings) -> Plan:
 
     Raises:
         ConfigError: ``models`` contains an unknown condition, ``n`` is below 2,
-            ``complexity`` is not from 1 to ``n``, or a value is out of range for a
+            ``complexity`` is not between 1 and ``n``, or a value is out of range for a
             model or its training.
     """
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)

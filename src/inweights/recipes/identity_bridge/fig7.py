@@ -65,8 +65,8 @@ def plan(settings: Settings) -> Plan:
 
     Raises:
         ConfigError: ``models`` is empty or contains an unknown condition, ``n`` is
-            below 2, ``complexity`` is not from 1 to ``n``, ``every`` is negative, or a
-            value is out of range for a model or its training.
+            below 2, ``complexity`` is not between 1 and ``n``, ``every`` is negative,
+            or a value is out of range for a model or its training.
     """
     check_size("the number of models", len(settings.models))
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)

@@ -40,8 +40,8 @@ class Settings(iw.Config):
         width: Width of the Emb-MLP, at least 1.
 
     Raises:
-        ConfigError: A value of ``sizes`` or ``full`` is not from 2 to 10⁹, or a value
-            has the wrong type.
+        ConfigError: A value of ``sizes`` or ``full`` is not between 2 and 10⁹, or a
+            value has the wrong type.
     """
 
     sizes: tuple[int, ...] = (5, 10, 100, 1000, 10_000)
