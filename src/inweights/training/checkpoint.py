@@ -40,7 +40,7 @@ class DamagedError(RunError):
 
     Args:
         path: The file.
-        why: Description of the damage, for the message.
+        why: Description of the damage, used in the message.
     """
 
     def __init__(self, path: Path, why: str) -> None:
@@ -96,7 +96,7 @@ class ReplicaState(State):
         self.stopped = self.stopped.cpu()
 
     def begin_next_phase(self) -> None:
-        """Set the state to the start of the next phase, without stops or optimizer state."""
+        """Advance to the start of the next phase; clear the stops and the optimizer state."""
         self.phase += 1
         self.step = 0
         self.optimizer = {}
@@ -122,7 +122,7 @@ class StateFile(Generic[S]):
         every_steps: Number of updates between two writes. If it is above 0,
             ``every_seconds`` is ignored.
         saved: Function without arguments that is called after each write, for example
-            to copy the file; ``None`` for none.
+            to copy the file; ``None`` for no function.
     """
 
     def __init__(

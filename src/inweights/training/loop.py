@@ -38,8 +38,8 @@ class Result:
             has one more row, with a loss of NaN. ``step`` counts updates over all
             phases, each at its full length, so that the rows of a replica do not depend
             on the other replicas, which may stop later.
-        observed: For each observer with a ``measure``, by the observer's name, the
-            concatenation of the tables that ``measure`` returned, with a column
+        observed: Dictionary that maps the name of each observer with a ``measure`` to
+            the concatenation of the tables that ``measure`` returned, with a column
             ``step`` that counts updates as in ``losses``. During a phase, rows of
             replicas that have stopped are left out; at the end of the phase, all
             replicas are measured.
@@ -93,8 +93,8 @@ def train(
             Their ``every`` must be at least 1.
         checkpoint: File in which the state is stored during training, and from which
             training continues if the file exists. By default the state is not stored.
-        progress: Function that is called after each step with the number of completed
-            steps, over all phases; by default none.
+        progress: Function that is called after each step with the number of steps
+            completed over all phases; optional.
         shards: Share of this process if several processes train one model together;
             each of them calls this function with the same arguments. Only the first
             process runs observers and stores checkpoints. By default one process trains

@@ -126,9 +126,9 @@ class PhaseUpdate:
     def meets_stop_rule(self, losses: Float[Tensor, " R"]) -> Bool[Tensor, " R"]:
         """Return which of ``R`` replicas meet the phase's stop rule, ``[R]``, on the CPU.
 
-        If the rule has a limit of accuracy, the accuracy is measured: the fraction of
-        the phase's facts for which the first token of the answer has the largest logit.
-        If the phase has no stop rule, the result is false for every replica.
+        If the rule has an accuracy limit, the accuracy is measured: the fraction of the
+        phase's facts for which the first token of the answer has the largest logit. If
+        the phase has no stop rule, the result is false for every replica.
 
         Args:
             losses: The last loss of each replica, ``[R]``, which is compared with

@@ -113,7 +113,7 @@ class TrainingSetup:
         return self.checkpoint.read(self.parameters.values.device)
 
     def initial_state(self) -> ReplicaState:
-        """Return the state before the first step, which contains the parameters without a copy."""
+        """Return the state before the first step, with the parameters themselves, not a copy."""
         return ReplicaState(
             phase=0,
             step=0,
@@ -126,7 +126,7 @@ class TrainingSetup:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Execution options of :func:`inweights.train`; each of them is one of its arguments.
+    """Execution options of :func:`inweights.train`, which takes each of them as an argument.
 
     Attributes:
         observers: Objects that are notified of each step, and may measure the model.

@@ -76,7 +76,7 @@ class Shards:
 
         Raises:
             ConfigError: The batch has fewer sequences than there are ranks, or none of
-                them falls to this rank.
+                them is assigned to this rank.
         """
         # Shapes and places are the same at every step of a phase.
         if batch.at is not self._at:

@@ -47,7 +47,7 @@ def as_matrix(rows: Any, what: str) -> Ids:
 
     Args:
         rows: An array or nested lists, ``[m, T]``.
-        what: Name of the rows, for the error message.
+        what: Name of the rows, used in the error message.
 
     Returns:
         The matrix, as ``int64``. If ``rows`` is an ``int64`` array, the matrix is not

@@ -45,8 +45,8 @@ class Labels(Config, tag_field="kind", tag="labels"):
             seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The world does not fit in memory (the message states the
-                memory needed and available), or the seed is out of range.
+            ConfigError: The world does not fit in memory (the message gives the
+                required and the available memory), or the seed is out of range.
         """
         inputs = self.labels * self.per_label
         check_world("labels", tokens=inputs + self.labels, statements=inputs, length=2)

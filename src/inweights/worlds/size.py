@@ -28,14 +28,14 @@ def check_world(
     """Raise an error if a world will not fit in memory, according to an estimate.
 
     Args:
-        kind: Name of the kind of world, for messages.
+        kind: Name of the kind of world, used in messages.
         tokens: Number of tokens in the vocabulary.
         statements: Number of facts and queries.
         length: Mean number of tokens of a statement, prompt and answer together.
 
     Raises:
-        ConfigError: The world does not fit; the message states the memory needed and
-            available.
+        ConfigError: The world does not fit; the message gives the required and the
+            available memory.
     """
     what = f"a world '{kind}' of {tokens:.3g} tokens and {statements:.3g} statements"
     check_memory(
@@ -47,7 +47,7 @@ def check_counts(kind: str, config: msgspec.Struct, **least: int) -> None:
     """Raise an error for counts that are too small, or above 10**12 (:data:`MAX_OF`).
 
     Args:
-        kind: Name of the kind of world, for messages.
+        kind: Name of the kind of world, used in messages.
         config: Config of the world.
         least: Smallest valid value of each field to check, as a keyword argument with
             the name of the field.
@@ -63,7 +63,7 @@ def check_fraction(kind: str, name: str, value: float) -> None:
     """Raise an error for a setting that is not a fraction from 0 to 1.
 
     Args:
-        kind: Name of the kind of world, for messages.
+        kind: Name of the kind of world, used in messages.
         name: Name of the setting.
         value: Value of the setting; a Boolean is read as 0 or 1.
 
@@ -78,7 +78,7 @@ def check_depth(kind: str, nodes: int, branches: int) -> None:
     """Raise an error if the number of nodes of a tree may overflow.
 
     Args:
-        kind: Name of the kind of world, for messages.
+        kind: Name of the kind of world, used in messages.
         nodes: Number of nodes from the root to a leaf.
         branches: Number of children of a node.
 

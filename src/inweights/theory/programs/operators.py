@@ -164,8 +164,8 @@ def _libraries() -> ThreadpoolController:
 def few_threads(shape: tuple[int, int]) -> AbstractContextManager[Any]:
     """Return a context manager within which BLAS uses one thread for small matrices.
 
-    For small matrices, a second thread saves little time if cores are idle, and makes
-    the computation 20 times slower if they are busy.
+    For small matrices, a second thread saves little time, and on busy cores it makes
+    the computation 20 times slower.
 
     Args:
         shape: Numbers of rows and columns of the matrices. If one of them is 512 or

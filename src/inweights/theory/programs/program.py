@@ -58,7 +58,7 @@ class Program:
             sparse array ``[M, P]`` (``M`` distinct prompts, ``P`` input tokens).
         pairs: Number of facts that give each output as the answer to each prompt, as a
             sparse array ``[M, K]`` (``K`` outputs).
-        row: Row of ``counts`` of every fact's prompt, ``[facts]``.
+        row: Index of the row of ``counts`` for each fact's prompt, ``[facts]``.
 
     Example:
         >>> from inweights.worlds import TwoHop

@@ -49,7 +49,7 @@ def count_tokens(world: World, statements: Statements) -> sparse.csr_array:
 
 
 def prompt_groups(statements: Statements) -> Ids:
-    """Return a group number for each statement, shared by all prompts with the same tokens.
+    """Return a group number for each prompt; prompts with the same tokens share a number.
 
     Args:
         statements: ``Q`` facts or queries.

@@ -20,7 +20,7 @@ WEAK = 1e-8
 
 @dataclass(frozen=True)
 class Point:
-    """A point, its certificate, and the gradient from which additional factors are computed.
+    """Point of the soft program, its certificate, and the gradient that yields further factors.
 
     Attributes:
         templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).

@@ -85,9 +85,9 @@ class SoftSolution(Certified):
     def stored(self) -> Bool[Bools, " facts"]:
         """Mask ``[facts]`` of the facts whose prompts are answered correctly.
 
-        All correct answers to these prompts have larger logits than all wrong ones. The
-        ``templates`` answer all of them correctly, which proves that these facts do not
-        exclude each other.
+        All correct answers to these prompts have larger logits than all wrong ones. One
+        matrix, ``templates``, thus stores all of these facts, which proves that they do
+        not exclude each other.
         """
         won: Bools = (self._least > ROUNDING)[self.program.row]
         return won
@@ -132,8 +132,8 @@ def solve_soft(
         seconds: Time limit in seconds, after which the best point is returned in the
             same way; ``None`` for no limit.
         start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from,
-            such as a solution for a different decay. If ``None``, the start is the
-            point that one step of steepest descent from zero reaches.
+            such as a solution for a different decay. If ``None``, the solver begins
+            with one step of steepest descent from zero.
         progress: Called about every 50 iterations, with the number of iterations and
             the current gap; ``None`` for no progress reports.
 

@@ -11,7 +11,7 @@ from inweights.errors import ConfigError
 
 
 def transfer_margin(members: int, told: int) -> float:
-    """Return the margin of a group member's untrained fact at the optimum of program (2).
+    """Return the margin of a group member's held-out fact at the optimum of program (2).
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
     logits ``W`` subject to a margin of at least 1 for every training fact.

@@ -39,7 +39,7 @@ class Batch:
 
     @property
     def selected(self) -> Int[Tensor, " n"] | None:
-        """Indices in ``S`` of the labelled positions, ``[n]``: the argument ``at`` of a model.
+        """Indices in ``S`` of the labelled positions, ``[n]``; a model takes them as ``at``.
 
         The value is ``None``, which stands for all positions, if every sequence is a
         single token and every token is labelled.

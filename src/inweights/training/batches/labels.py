@@ -70,9 +70,9 @@ class Pool:
 
         Returns:
             Columns, weights and rows of the labels, ``[R, n]`` each, or ``[W, n]``
-            without ``picks``, where ``W`` is 1 if replicas share their world, and
-            otherwise their number ``R``. If a replica has fewer labels than another,
-            its row is padded with labels of weight 0.
+            without ``picks``, where ``W`` is 1 if replicas share their world, and ``R``
+            otherwise. If a replica has fewer labels than another, its row is padded
+            with labels of weight 0.
         """
         if picks is None:
             picks = torch.arange(self.starts.shape[1] - 1, device=self.starts.device)

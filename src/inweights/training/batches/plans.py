@@ -48,14 +48,14 @@ class Batches:
     Args:
         model: The model that is trained. Its candidates (the tokens with a logit) and
             its device are used.
-        worlds: Sequence of one world for all replicas, or of one world per replica.
+        worlds: Sequence that contains one world for all replicas, or one world per
+            replica.
         phase: Settings of the phase, such as its roles, batch size and loss positions.
         seeds: Root seed of each replica, which determines the order of its data.
         index: Index of the phase in the curriculum, which also determines the order.
 
     Attributes:
-        facts: Indices, in ``world.facts``, of the facts that are trained on, in
-            increasing order.
+        facts: Indices, in ``world.facts``, of the training facts, in increasing order.
 
     Raises:
         DataError: The world has no facts, or lacks a role or token that the phase

@@ -89,8 +89,8 @@ def sequences_of(
         phase: The phase of training, which determines the labelled positions, and
             whether facts with the same input are pooled.
         column: Logit column of each of ``V`` tokens; -1 for a token without a logit.
-        blank: Id of a token that replaces all tokens of the answer in the input. By
-            default ``None``: the model reads the answer's own tokens.
+        blank: Id of a token that replaces all tokens of the answer in the input. If
+            ``None`` (the default), the model reads the answer's own tokens.
 
     Raises:
         DataError: A label has no logit, or replicas have different numbers of distinct

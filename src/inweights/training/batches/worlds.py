@@ -103,9 +103,9 @@ def shape_groups(
     """Return statements as tensors, one group per pair of prompt and answer lengths.
 
     Args:
-        worlds: A sequence of one world, or of one per replica, as :func:`as_worlds`
-            returns it. Their statements must have equal lengths and roles, which is not
-            checked.
+        worlds: A sequence that contains one world, or one per replica, as
+            :func:`as_worlds` returns it. Their statements must have equal lengths and
+            roles, which is not checked.
         part: ``facts`` or ``queries``.
         indices: Indices of statements in ``part`` of each world, as a NumPy array; by
             default all.

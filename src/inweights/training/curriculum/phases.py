@@ -36,8 +36,8 @@ class Phase(Config):
 
     Attributes:
         name: Name of the phase in tables and messages.
-        roles: Roles of the facts that are trained on, each with its weight in the loss
-            (its multiplicity in the training multiset). If empty, the model is trained on
+        roles: Roles of the training facts, each with its weight in the loss (its
+            multiplicity in the training multiset). If empty, the model is trained on
             all facts with weight 1.
         steps: Number of updates, at least 0; with 0, the phase makes no update.
         batch: Number of facts per step, drawn from the facts of each prompt length in
@@ -60,7 +60,7 @@ class Phase(Config):
             an argument ``weights``, ``[R, n]``, whose entries sum to 1 for each
             replica.
         at: Tokens for which a user's loss function is evaluated; possible values are
-            those of ``loss``. Without such a function, it must not be given.
+            those of ``loss``. It must not be given without such a function.
         penalty: User's function ``function(model, step)`` that returns a tensor
             ``[R]``, which is added to the loss. Steps are counted from 0 in each phase.
             ``None`` for no penalty.
@@ -72,10 +72,10 @@ class Phase(Config):
             ``Optimizer(kind=...)``.
         schedule: A :class:`Schedule` of the learning rate; a function is short for
             ``Schedule(kind=...)``.
-        observers: Functions of a :class:`~inweights.training.Step`, or subclasses of
-            :class:`~inweights.training.Observer`, that are called after each update.
-            They may change parameters in place; therefore their source code is part of
-            the run's identity.
+        observers: Functions that take a :class:`~inweights.training.Step`, or
+            subclasses of :class:`~inweights.training.Observer`, which are instantiated.
+            They are called after each update. They may change parameters in place;
+            therefore their source code is part of the run's identity.
         teacherless: Name of a token that the model reads instead of the answer's
             tokens, so that it has to plan the whole answer from the prompt (Geometric
             Memory, App. A). If empty, the model reads the right tokens that precede
@@ -96,15 +96,15 @@ class Phase(Config):
             is no such rule.
         edit: Change of the weights before the first step that gives stored facts new
             answers; ``None`` for no edit. Observers measure before and after it. The
-            facts that are trained on do not change.
+            training facts do not change.
 
     Raises:
         ConfigError: ``steps`` or a size in ``batch`` is negative; ``batch`` names a
             role twice, or one that is not in a given ``roles``; a weight of a role is
             not above 0 and finite; no token or no parameter is left to train; ``at`` is
             given without a loss function; or a user's function or class cannot be
-            stored or loaded. (Whether the world has the roles, and the model the
-            parameters, is checked when training starts.)
+            stored or loaded. (Whether the world has the roles and the model has the
+            parameters is checked when training starts.)
         DataError: A file on which a user's code depends cannot be read.
 
     Example:
@@ -217,7 +217,7 @@ class Phase(Config):
         """Names of the settings that run a user's code on tensors at every step, joined by "and".
 
         The names are ``loss``, ``penalty``, ``optimizer`` and ``observers``. A user's
-        schedule is not included. The text is empty if there is no such code.
+        schedule is not included. The string is empty if there is no such code.
         """
         found = {
             "loss": isinstance(self.loss, Code),
@@ -258,7 +258,8 @@ class Curriculum(Config):
         """Copy of the curriculum whose learning rates and weight decays are set to fixed values.
 
         The setting ``decayed`` and the options of users' optimizers are also reset.
-        Curricula that are trained together as one program must have equal shapes.
+        Curricula must have equal shapes if their models are trained together as one
+        program.
         """
         replace = msgspec.structs.replace
 

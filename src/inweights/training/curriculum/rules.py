@@ -95,8 +95,8 @@ class Edit(Config):
     Raises:
         ConfigError: ``count`` or ``steps`` is below 1, ``count`` is above 65,536,
             ``share`` is not from 0 to 1, ``rate`` is not above 0, or both ``share`` and
-            a ``count`` other than 1 are given. (Whether the world has the facts, and
-            the model the block, is checked when training starts.)
+            a ``count`` other than 1 are given. (Whether the world has the facts and the
+            model has the block is checked when training starts.)
     """
 
     role: EditRole = "second_hop"

@@ -59,7 +59,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
     def trajectory(
         self, world: World, model: Node2VecConfig, seed: int, record: Sequence[int] = ()
     ) -> Trajectory:
-        """Run gradient descent on one Node2Vec for a graph, and record its course.
+        """Run gradient descent on one Node2Vec for a graph, and record selected steps.
 
         Args:
             world: A graph: a world whose facts are edges.
@@ -141,7 +141,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
             yield step, seen
 
     def is_unchanged_by_looks(self, world: World, model: Node2VecConfig) -> bool:
-        """Return whether the final model is bitwise identical whichever steps are measured.
+        """Return whether the final model is bitwise the same for any choice of measured steps.
 
         This is the case for graphs with more than 2000 nodes if the model is tied (has
         no separate output vectors). For smaller graphs, the basis is recomputed and the
@@ -178,7 +178,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
             world: A graph: a world whose facts are edges.
             model: Config of the Node2Vec.
             seed: Root seed of the initial vectors.
-            every: Number of steps between two measurements, which begin at step 0. If
+            every: Number of steps between two measurements; the first is at step 0. If
                 ``every`` is 0, the model is measured only at the end.
             options: Options of the probe.
 

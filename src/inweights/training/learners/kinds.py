@@ -75,7 +75,7 @@ def learner_kind(name: str) -> Any:
 def register_learner(kind: type[Any]) -> type[Any]:
     """Register a config class as a learner under its tag; can be used as a decorator.
 
-    Files of settings can then name the learner by its tag.
+    Settings files can then refer to the learner by its tag.
 
     Args:
         kind: A subclass of :class:`inweights.config.Config` with a tag, a property

@@ -31,7 +31,7 @@ def two_hop(
     Args:
         width: Width of the GPT, at least 1; it determines the learning rate.
         steps: Number of updates.
-        roles: Roles of the facts that are trained on, each with its weight in the loss:
+        roles: Roles of the training facts, each with its weight in the loss:
             ``first_hop``, ``second_hop`` and ``identity`` for a two-hop world; in
             general, the names in ``world.facts.role_names``. By default, the model is
             trained on all facts with weight 1.
@@ -94,7 +94,7 @@ def analogy(
     """Return the curriculum with which a GPT learns analogies (Feature Resemblance, Table 1).
 
     Args:
-        parts: For each phase (one or two), the roles that are trained on, with their
+        parts: For each phase (one or two), the roles of the training facts, with their
             weights. By default there is one phase with all premises: ``category`` and
             ``similarity`` with weight 3, and ``attribution`` with weight 1.
         losses: For each phase, the training loss in nats below which the phase stops.
@@ -166,8 +166,8 @@ def path_star(
         rate: Peak learning rate.
         steps: Number of updates.
         paths: Number of paths per step; 0 for all.
-        roles: Roles of the edges that are trained on, at least one. Every step contains
-            all edges of these roles. The role of the paths is ``path``.
+        roles: Roles of the training edges, at least one. Every step contains all edges
+            of these roles. The role of the paths is ``path``.
 
     Raises:
         ConfigError: ``rate`` is not above 0, or ``steps`` or ``paths`` is negative.

@@ -172,7 +172,7 @@ def right_places(
 
     Args:
         model: The model; answers without a logit column are left out.
-        worlds: A sequence of one world for all replicas, or of one per replica.
+        worlds: A sequence that contains one world for all replicas, or one per replica.
         part: ``facts`` or ``queries``.
         indices: Indices of ``M`` statements in ``part``, as a NumPy array.
 

@@ -77,8 +77,8 @@ class Consequences:
             role: Role of the facts: ``first_hop``, ``second_hop``, ``attribution``,
                 ``similarity`` or ``edge``.
             drawn: If true, the facts are in a random order that the world's root seed
-                determines, in which one fact of each prompt precedes all others. By
-                default they are in the world's order.
+                determines. In this order, one fact of each prompt comes before all
+                remaining facts. By default they are in the world's order.
 
         Raises:
             DataError: The world has no facts of the role; a fact cannot get a new

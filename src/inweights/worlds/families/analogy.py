@@ -91,9 +91,9 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
             seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The world does not fit in memory (the message states the
-                memory needed and available), or categories are permuted and the seed is
-                out of range.
+            ConfigError: The world does not fit in memory (the message gives the
+                required and the available memory), or categories are permuted and the
+                seed is out of range.
         """
         shared = self.similarity_relations
         further = self.attribution_relations
@@ -178,8 +178,8 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
             seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The world does not fit in memory (the message states the
-                memory needed and available), or the seed is out of range.
+            ConfigError: The world does not fit in memory (the message gives the
+                required and the available memory), or the seed is out of range.
         """
         check_world("analogical-two-hop", tokens=3 * self.n, statements=4 * self.n)
         rng = Streams(seed).numpy(WORLD, "analogical-two-hop")

@@ -76,8 +76,8 @@ class Implication(Config, tag_field="kind", tag="implication"):
             seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The world does not fit in memory (the message states the
-                memory needed and available), or the seed is out of range.
+            ConfigError: The world does not fit in memory (the message gives the
+                required and the available memory), or the seed is out of range.
         """
         groups = self.groups
         members = self.members

@@ -208,9 +208,9 @@ def read_path_star(
         The config, whose method ``build`` builds the world.
 
     Raises:
-        DataError: A file is missing or damaged (the message states the line), or has no
-            paths or no edges; or it is unclear whether the first row of a table is a
-            header (``UnclearHeaderError``).
+        DataError: A file is missing or damaged (the message gives the line number), or
+            has no paths or no edges; or it is unclear whether the first row of a table
+            is a header (``UnclearHeaderError``).
         ConfigError: A setting is unknown, or its value is invalid.
 
     Example:

@@ -193,8 +193,7 @@ def edge_statements(
     """Return a dictionary that maps each role to prompts and answers of edges.
 
     Args:
-        task: Config of the task: directions of edges, and whether prompts begin with
-            ``<edge>``.
+        task: Config of the task: its edge directions and task tokens.
         words: Vocabulary of :func:`task_vocabulary`.
         pairs: Nodes of each of ``E`` edges as token ids, ``[E, 2]``, the node nearer to
             the root first.
@@ -269,7 +268,7 @@ def check_task(task: _Task, kind: str) -> None:
 
     Args:
         task: Config of the world.
-        kind: Name of the kind of world, for messages.
+        kind: Name of the kind of world, used in messages.
 
     Raises:
         ConfigError: ``pauses`` is negative, ``train`` is not between 0 and 1, there are

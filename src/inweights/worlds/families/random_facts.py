@@ -111,10 +111,10 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
             seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The world does not fit in memory (the message states the
-                memory needed and available), the seed is out of range, ``told`` is so
-                small that no fact is drawn, or ``several`` is set and a relation has a
-                single answer.
+            ConfigError: The world does not fit in memory (the message gives the
+                required and the available memory), the seed is out of range, ``told``
+                is so small that no fact is drawn, or ``several`` is set and a relation
+                has a single answer.
         """
         most = self.relations * sum(self.levels) + 2 * self.pairs
         check_world(

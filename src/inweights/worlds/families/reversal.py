@@ -72,8 +72,8 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
             seed: Root seed, from 0 to 2**63 - 1.
 
         Raises:
-            ConfigError: The world does not fit in memory (the message states the
-                memory needed and available), or the seed is out of range.
+            ConfigError: The world does not fit in memory (the message gives the
+                required and the available memory), or the seed is out of range.
         """
         further = {"none": 0, "both": 2 * self.n}.get(self.targeted, self.n)
         check_world(

@@ -103,7 +103,7 @@ def read_analogies(
         ConfigError: The limit is negative.
         DataError: The file is missing, has a different header or no rows, or a line has
             a blank, missing or overlong cell, an unknown relation, or a subject that
-            occurs before; the message states the line.
+            occurs before; the message gives the line number.
 
     Example:
         >>> rows = read_analogies()
@@ -153,7 +153,7 @@ def _row_of(cells: Sequence[str], here: str) -> AnalogyRow:
 
     Args:
         cells: Cells of the line.
-        here: File and line, for error messages.
+        here: File and line, used in error messages.
 
     Raises:
         DataError: A cell is missing or blank, or the relation is unknown.

@@ -82,7 +82,7 @@ def read_rows(source: Source) -> Iterator[Row]:
             not allowed, or the layout names an unknown column.
         UnclearHeaderError: It is unclear whether the first row is a header.
         DataError: The source is missing, damaged or of an unsupported kind; the message
-            states the line.
+            gives the line number.
     """
     path = Path(source.name)
     name = str(source.name)
@@ -177,7 +177,7 @@ def _rows(
     """Yield the facts of a table.
 
     Args:
-        place: Name of the source, for error messages.
+        place: Name of the source, used in error messages.
         columns: Names of the columns.
         rows: Cells of each row.
         source: How to read the table.

@@ -193,8 +193,8 @@ def read_knowledge(
             False, or ``columns`` does not name three existing columns.
         UnclearHeaderError: It is unclear whether the first row is a header (a
             ``DataError``).
-        DataError: The source is missing, empty, too large or damaged (the message
-            states the line), a set with ``@`` is unknown, the file ``labels`` cannot be
+        DataError: The source is missing, empty, too large or damaged (the message gives
+            the line number), a set with ``@`` is unknown, the file ``labels`` cannot be
             read, or the facts contain none of its ids.
 
     Example:

@@ -113,7 +113,7 @@ class Labels:
         """Return a remark that states how many ids were replaced so far.
 
         Args:
-            path: Source of the triples, for the message.
+            path: Source of the triples, used in the message.
 
         Returns:
             The remark. Its attribute ``sure`` is False if some names have no label.

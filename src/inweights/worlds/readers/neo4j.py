@@ -38,7 +38,7 @@ def export_facts(
     """Yield the relationships of ``apoc.export.csv`` as facts, with their lines.
 
     Args:
-        path: File, for error messages.
+        path: The file, used in error messages.
         rows: Line and cells of each row, starting with the header, which must have the
             columns of :func:`is_export`.
         remarks: List to which a remark on how the file was read is appended.
@@ -87,7 +87,7 @@ def export_record_facts(
     """Yield the relationships of ``apoc.export.json`` as facts, with their lines.
 
     Args:
-        path: File, for error messages.
+        path: The file, used in error messages.
         records: Line and object of each record, for which :func:`is_export_record` is
             true.
         remarks: List to which a remark on how the file was read is appended.

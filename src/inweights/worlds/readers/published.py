@@ -65,7 +65,7 @@ def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
 
     Args:
         row: Dictionary that maps the name of each column, in lower case, to its cell.
-        where: File and line, for error messages.
+        where: File and line, used in error messages.
 
     Returns:
         The facts ``e1 → e2`` and ``e2 → e3``.
@@ -123,7 +123,7 @@ def mquake_facts(
 
     Args:
         record: The case.
-        where: File and case, for error messages.
+        where: File and case, used in error messages.
         edited: Whether to read the facts after the edit.
 
     Returns:
@@ -184,7 +184,7 @@ def counterfact_fact(
 
     Args:
         record: The case, for which :func:`is_counterfact` is True.
-        where: File and case, for error messages.
+        where: File and case, used in error messages.
         edited: Whether to read the fact after the edit.
 
     Returns:

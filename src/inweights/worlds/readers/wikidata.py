@@ -83,8 +83,8 @@ def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
         the aliases of its object.
 
     Raises:
-        DataError: The file cannot be read, is damaged (the message states the line) or
-            has more than 3,000,000 statements.
+        DataError: The file cannot be read, is damaged (the message gives the line
+            number) or has more than 3,000,000 statements.
     """
     triples: list[tuple[int, str, str, str, bool]] = []
     for line, item in _items(path):

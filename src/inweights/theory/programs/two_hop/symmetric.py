@@ -145,7 +145,7 @@ class Parameters:
         return float(logits[own] - np.delete(logits, own).max())
 
     def blocks(self, n: int) -> tuple[Float[Floats, "2 2"], Float[Floats, "2 4"]]:
-        """Return two matrices that determine the nuclear norm, from Identity Bridge's Lemma 2.
+        """Return the two matrices of Identity Bridge's Lemma 2, which determine the nuclear norm.
 
         Args:
             n: Number of entities of each kind.
@@ -164,7 +164,7 @@ class Parameters:
         return one, np.hstack([one + n * two, lines])
 
     def norm(self, n: int) -> float:
-        """Return the nuclear norm of the full matrix, from the blocks of Identity Bridge's Lemma 2.
+        """Return the nuclear norm of the full matrix, computed from the blocks of Lemma 2.
 
         Args:
             n: Number of entities of each kind; the cost does not depend on it.
@@ -243,7 +243,7 @@ class Parameters:
         return min(self.c1, own - bridge)
 
     def swapped(self) -> Parameters:
-        """Return parameters with the two hops exchanged: ``τ`` of Identity Bridge, Lemma 4.
+        """Return parameters with the hops exchanged (the map ``τ`` of Identity Bridge, Lemma 4).
 
         Bridges and objects are exchanged as well.
 

@@ -21,7 +21,7 @@ def pack_state(value: Any, tensors: dict[str, Tensor], name: str) -> Any:
             these.
         tensors: Dictionary to which the tensors of the value are added, under the names
             by which the JSON data refer to them.
-        name: Name of the optimizer, for messages.
+        name: Name of the optimizer, used in messages.
 
     Returns:
         The value as JSON data, in which a tensor is ``{"tensor": NAME}``.

@@ -67,9 +67,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
             (:func:`inweights.worlds.read_edges`). It is read when the world is built.
         header: ``yes`` or ``no``: whether the first row of :attr:`file` is a header. If
             empty, it is inferred from the rows; if it is unclear, an error is raised.
-        ends: Names, or numbers from 1, of the two columns of :attr:`file` that contain
-            the ends of an edge, separated by a comma. If empty, they are inferred from
-            the header.
+        ends: Names, or numbers from 1, of the two columns of :attr:`file` with the ends
+            of edges, separated by a comma. If empty, they are inferred from the header.
         links: Pairs of labels, for the shape ``edges``.
         lone: Labels of nodes without edges, for the shape ``edges``.
         edges: Directions of the facts: ``forward``, ``backward`` or ``both``.
@@ -191,7 +190,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
         shuffled.
 
         Raises:
-            DataError: The file is missing or damaged; the message states the line.
+            DataError: The file is missing or damaged; the message names the line.
             ConfigError: :attr:`ends` names an unknown column.
 
         Example:

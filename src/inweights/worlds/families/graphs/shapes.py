@@ -158,8 +158,8 @@ def check_memory_of(config: ShapeConfig) -> None:
         config: The shape and its sizes. Shapes without a size are always accepted.
 
     Raises:
-        ConfigError: The world does not fit; the message states the memory needed and
-            available.
+        ConfigError: The world does not fit; the message gives the required and the
+            available memory.
     """
     nodes = 0
     path_tokens = 0.0

@@ -34,7 +34,7 @@ def json_rows(path: Path, text: str, records: Records) -> Iterator[Row]:
 
     Raises:
         DataError: The text is not JSON, or a value is neither a fact nor a list of
-            facts; the message states the line or the number of the record.
+            facts; the message gives the line number or the number of the record.
         ConfigError: A column that the layout of ``records`` names does not exist.
     """
     if path.suffix.lower() != ".json":

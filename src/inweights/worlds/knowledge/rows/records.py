@@ -44,7 +44,7 @@ class Records:
     """Reader of the facts in JSON records.
 
     Args:
-        path: File, for error messages.
+        path: The file, used in error messages.
         layout: Columns, as specified by the caller; for objects, the names of their
             keys.
         remarks: List to which remarks on assumptions are appended while records are
@@ -59,7 +59,7 @@ class Records:
         """Store how records are to be read; nothing is read yet.
 
         Args:
-            path: File, for error messages.
+            path: The file, used in error messages.
             layout: Columns or keys, as specified by the caller.
             remarks: List to which remarks are appended while records are read.
             edited: Whether to read edited facts instead of the original ones.
@@ -138,7 +138,7 @@ class Records:
                 the keys that :meth:`whole` lists, or a record of a published set
                 (MQuAKE, CounterFact, TwoHopFact or SOCRATES).
             number: Number of the record, which becomes the line of its facts.
-            where: File and number, for error messages.
+            where: File and number, used in error messages.
 
         Yields:
             The facts in their order; usually one, several for a chain or a list of facts.
@@ -220,8 +220,8 @@ class Records:
 
         Args:
             value: The value.
-            role: Role of the value in the fact, for error messages.
-            where: File and number, for error messages.
+            role: Role of the value in the fact, used in error messages.
+            where: File and number, used in error messages.
 
         Raises:
             DataError: The value is not a string, a number or an object with a name.

@@ -50,7 +50,7 @@ def refusal_of(keys: Sequence[str], where: str, *, what: str = "keys") -> DataEr
 
     Args:
         keys: Keys of the object, or columns of the table.
-        where: File and line, for the message.
+        where: File and line, used in the message.
         what: Term for ``keys`` in the message: ``keys`` or ``columns``.
 
     Returns:

@@ -36,7 +36,7 @@ def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
         fields: Subject, relation and object as text.
         stage: Stage of training as text; blank for 0.
         line: Line of the row.
-        where: File and line, for error messages.
+        where: File and line, used in error messages.
 
     Raises:
         DataError: There are not three fields, one of them is blank, or the stage is not

@@ -33,7 +33,7 @@ def text_rows(
     header; any other text is a table of facts (:func:`table_rows`).
 
     Args:
-        path: File, for error messages.
+        path: The file, used in error messages.
         text: Content of the file.
         layout: Header and columns, as specified by the caller.
         remarks: List to which remarks on assumptions are appended.
@@ -43,7 +43,7 @@ def text_rows(
 
     Raises:
         UnclearHeaderError: It is unclear whether the first row is a header.
-        DataError: A row is not a fact; the message states the line.
+        DataError: A row is not a fact; the message gives the line number.
         ConfigError: A column that the layout names does not exist.
     """
     table = read_cells(path, _without_brackets(text, remarks), least=3)
@@ -98,7 +98,7 @@ def table_rows(
     """Yield the facts of a table: one per row, or with ``layout.wide`` one per cell.
 
     Args:
-        path: File, for error messages.
+        path: The file, used in error messages.
         rows: Line and cells of each row, with the header if there is one.
         layout: Header and columns, as specified by the caller.
         remarks: List to which remarks on assumptions are appended.
@@ -110,7 +110,7 @@ def table_rows(
 
     Raises:
         UnclearHeaderError: It is unclear whether the first row is a header.
-        DataError: A row is not a fact (the message states the line), or with
+        DataError: A row is not a fact (the message gives the line number), or with
             ``layout.wide``, the column of the subjects does not exist or a row has more
             cells than the header.
         ConfigError: A column that ``layout.columns`` names does not exist.
@@ -161,7 +161,7 @@ def _joined(
         cells: Cells of the row.
         width: Number of cells of a valid row.
         places: Index of the column of each role.
-        where: File and line, for error messages.
+        where: File and line, used in error messages.
         joined: List to which the line is appended if cells were joined.
 
     Raises:

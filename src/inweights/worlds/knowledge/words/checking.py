@@ -17,7 +17,7 @@ def check_wording(words: Wording, path: str | Path, facts: Knowledge) -> None:
 
     Args:
         words: The wording.
-        path: File of the wording, for error messages.
+        path: File of the wording, used in error messages.
         facts: The facts to be expressed.
 
     Raises:

@@ -133,8 +133,8 @@ def read_json(file: Path) -> Any:
         file: The file.
 
     Raises:
-        DataError: The file is missing, nested too deeply or not JSON; the message
-            states the line.
+        DataError: The file is missing, nested too deeply or not JSON; the message gives
+            the line number.
     """
     try:
         return json.loads(read_text(file))
@@ -150,7 +150,7 @@ def graph_of_adjacency(file: Path, found: Mapping[str, Any]) -> Any:
     """Return the graph of a JSON object in the format of ``networkx.adjacency_data``.
 
     Args:
-        file: File, for error messages.
+        file: The file, used in error messages.
         found: The object.
 
     Returns:

@@ -51,7 +51,7 @@ def linked_facts(
     """Yield the links of a JSON object of nodes and links as facts.
 
     Args:
-        path: File, for error messages.
+        path: The file, used in error messages.
         found: The object. It has ``nodes`` (texts, or objects with an ``id`` and
             optionally a name), and ``links`` or ``edges``: objects with their two ends
             under a pair of keys such as ``source`` and ``target``, and their relation
@@ -79,7 +79,7 @@ def links_with_names(
     """Return the links of a JSON object of nodes and links, with the names of their nodes.
 
     Args:
-        path: File, for error messages.
+        path: The file, used in error messages.
         found: The object, as for :func:`linked_facts`; links need no relation.
 
     Returns:

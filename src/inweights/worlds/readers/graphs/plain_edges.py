@@ -60,7 +60,7 @@ def read_plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
     """Read lines ``u=v``, ``u=`` and ``leaf=root,…,leaf``.
 
     Args:
-        file: File, for error messages.
+        file: The file, used in error messages.
         text: Content of the file.
         complete: Whether each step of a path must be one of the listed edges, in either
             direction.

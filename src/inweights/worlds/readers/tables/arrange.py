@@ -80,7 +80,7 @@ def arrange(
     """Find the header and the columns of a table.
 
     Args:
-        path: File, for error messages.
+        path: The file, used in error messages.
         rows: Line and cells of each row, including the first one.
         layout: Header and columns, as specified by the caller; ``wide`` has no effect.
         needed: Roles of the required columns: ``FACTS`` (``subject``, ``relation``,

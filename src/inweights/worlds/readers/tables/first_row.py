@@ -58,7 +58,7 @@ def is_header(
     """Return whether the first row of a table is a header, why, and whether this is certain.
 
     Args:
-        path: File, for error messages.
+        path: The file, used in error messages.
         rows: Line and cells of each row; at least one.
         given: The caller's answer; ``None`` to infer it.
         needed: Roles of the required columns: ``FACTS`` (``subject``, ``relation``,

@@ -54,7 +54,7 @@ def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cell
     header, are left out.
 
     Args:
-        path: File, for error messages.
+        path: The file, used in error messages.
         text: Content of the file.
         least: Smallest number of cells of a row: 3 for a fact, 2 for an edge.
         expected: Description of a valid row, for the message about a damaged one; may
@@ -64,8 +64,8 @@ def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cell
         The rows, the delimiter, and remarks on assumptions.
 
     Raises:
-        DataError: A quoted cell does not end, or is followed by text; the message
-            states the line.
+        DataError: A quoted cell does not end, or is followed by text; the message gives
+            the line number.
     """
     delimiter = delimiter_of(text, least)
     remarks: list[Remark] = []
