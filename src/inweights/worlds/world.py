@@ -81,9 +81,9 @@ class World:
     Attributes:
         name: Name of the world's family, such as ``two-hop``.
         vocabulary: All tokens.
-        facts: Statements that are trained on: each is a prompt with one answer.
-        queries: Statements that are never trained on: each is a prompt with the set of
-            its right answers. Queries with the same role and prompt are merged.
+        facts: Statements on which a model is trained; each is a prompt with one answer.
+        queries: Statements on which a model is never trained; each is a prompt with the
+            set of its right answers. Queries with the same role and prompt are merged.
         settings: The resolved config from which the world was built, with its ``kind``;
             empty if there is none.
         seed: Root seed with which the world was built.
@@ -172,7 +172,7 @@ class World:
 
     @cached_property
     def chances(self) -> Float[Floats, " Q"]:
-        """Probability that a random token of :attr:`outputs` is a right answer, per query, ``[Q]``.
+        """For each query, the probability that a random token of :attr:`outputs` is right, ``[Q]``.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -188,7 +188,7 @@ class World:
 
         A subject is the first token of a prompt, and an object is the last token of a
         right answer. Facts with the role ``two_hop`` and queries with the role
-        ``composition`` are counted. The value is 0 if the world has neither.
+        ``composition`` are considered. The value is 0 if the world has neither.
         """
         reached: dict[int, set[int]] = {}
         for part, role in ((self.facts, "two_hop"), (self.queries, "composition")):

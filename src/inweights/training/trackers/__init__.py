@@ -56,8 +56,8 @@ class Tracker(Observer):
         every: Number of steps between two records of the loss in training, at least 1.
 
     Raises:
-        ConfigError: The tracker is unknown, its package is not installed, ``per`` has a
-            different value, or ``every`` is below 1.
+        ConfigError: The tracker is unknown, its package is not installed, ``per`` has
+            an unknown value, or ``every`` is below 1.
 
     Example:
         >>> Tracker("wandbb")

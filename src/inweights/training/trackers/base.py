@@ -87,8 +87,8 @@ def plain_name(name: str) -> str:
 def flat_settings(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Return nested settings as a flat dictionary with keys such as ``learner.phases.0.steps``.
 
-    The path of an item in a list of mappings contains its index. Any other list is a
-    value. Empty mappings are left out.
+    The path of an item in a list of mappings contains its index. Any other list is
+    treated as a single value. Empty mappings are left out.
 
     Args:
         config: The settings, as plain values.

@@ -256,7 +256,8 @@ class TensorBoard:
         """Record numbers, such as losses and accuracies.
 
         Args:
-            step: Step to which the numbers belong; ``None`` to record them without one.
+            step: Step to which the numbers belong; ``None`` to record them without a
+                step.
             numbers: Mapping from the name of each number to its value.
         """
         for name, value in numbers.items():

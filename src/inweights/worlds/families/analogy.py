@@ -24,11 +24,11 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
     Facts of two roles state the premise that ``a`` and ``b`` are similar, so that a
     phase can train on one role without the other: ``category`` is ``(a, r1) → c`` and
     ``similarity`` is ``(b, r1) → c``. Facts ``(a, r2) → d`` have the role
-    ``attribution``, and queries ``(b, r2) → d`` the role ``conclusion``. The curricula
+    ``attribution``; queries ``(b, r2) → d`` have the role ``conclusion``. The curricula
     of §4 and §5 are therefore:
 
     - joint: ``{"category": ρ, "similarity": ρ, "attribution": 1}`` in one phase, where
-      each statement of the premise counts ρ times;
+      each statement of the premise is counted ρ times;
     - SA (similarity, then attribution): ``category, similarity``, then ``attribution``;
     - AS (attribution, then similarity): ``category, attribution``, then ``similarity``.
       The wording of the paper also allows ``attribution``, then ``category,

@@ -92,8 +92,8 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         Raises:
             DataError: The paths have no common root, differ in length, have fewer than
                 3 nodes, contain a node twice or a step that is not among the links; two
-                paths lead to one leaf; there are fewer than two paths, or none to
-                train; or a node has the name of a special token, such as ``<pause>``.
+                paths lead to one leaf; there are fewer than two paths, or none to train
+                on; or a node has the name of a special token, such as ``<pause>``.
             ConfigError: The seed is out of range.
         """
         lines = [*self.paths, *self.held_out]

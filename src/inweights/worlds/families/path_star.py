@@ -38,7 +38,7 @@ class _Task(Protocol):
 
 
 class PathStar(Config, tag_field="kind", tag="path-star"):
-    """The in-weights path-star task; with ``branches`` above 1, the tree-star task.
+    """In-weights path-star task of Geometric Memory; with ``branches`` above 1, the tree-star task.
 
     The facts are ``u → v`` for every edge away from the root (role ``edge``) and
     towards it (``reverse_edge``), and ``leaf <pause>… → root … leaf`` (``path``) for
@@ -68,10 +68,10 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
             token only, so that a loss at the last position applies only to that token
             (§2.2).
         moved: Whether facts also state the edges of the same graph with permuted nodes,
-            with roles ``moved_edge`` and ``moved_reverse_edge``. A model that learns
-            these, and is then trained on ``path`` with frozen embeddings, has learnt
-            the geometry of other nodes. This control separates geometry from memory.
-        after_leaf: Whether a reverse path starts after the leaf, which is in the
+            with roles ``moved_edge`` and ``moved_reverse_edge``. A model trained on
+            these facts, and then on ``path`` with frozen embeddings, has learnt the
+            geometry of other nodes. This control separates geometry from memory.
+        after_leaf: Whether a reversed path starts after the leaf, which is in the
             prompt. If only edges towards the root are facts, a held-out leaf would
             otherwise be an answer that no fact has.
 

@@ -35,8 +35,8 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
             reversals are queries.
         identity: Which entities of a pair have an identity ``a → a`` among the facts.
         phrased: Whether identities have a relation of their own, ``(a, same) → a``.
-        targeted: Which entities of a pair are each the answer of one further fact,
-            whose subject occurs nowhere else: ``(x, leads) → a``.
+        targeted: Which entities of a pair are the answer to an additional fact whose
+            subject occurs nowhere else: ``(x, leads) → a``.
 
     Raises:
         ConfigError: ``n`` is below 2 or above 10**12, or ``told`` is not from 0 to ``n

@@ -65,9 +65,9 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
 
     Raises:
         ConfigError: A number is out of range, the relations reach fewer than
-            ``complexity`` objects, no two-hop fact remains as a query, ``bridges`` is
-            given without ``sampled`` maps, or ``unseen`` without ``trained`` and
-            ``bridges``.
+            ``complexity`` objects, no two-hop statement remains as a query, ``bridges``
+            is given without ``sampled`` maps, or ``unseen`` is given without
+            ``trained`` and ``bridges``.
 
     Example:
         >>> world = TwoHop(n=10, complexity=2).build(seed=0)

@@ -55,8 +55,7 @@ class AnalogyRow(NamedTuple):
     def similarity(self) -> tuple[tuple[str, str], tuple[str, str]]:
         """Prompt and completion that state the shared aspect, once for each of the two subjects.
 
-        For example, the first subject may have the pair ``("Bed is used for", "
-        Resting.")``.
+        An example of a pair is ``("Bed is used for", " Resting.")``.
 
         Raises:
             KeyError: :attr:`relation` is not a relation of Feature Resemblance, Table

@@ -39,12 +39,11 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             :func:`inweights.worlds.read_knowledge`. ``@people`` and ``@chemistry`` are
             small sets of real facts that come with the package.
         identity: Whether identities ``b → b`` of all bridges are facts; or the fraction
-            (0 to 1) of the bridges that have one, drawn with the seed. A bridge is an
-            entity that is the object of a triple and the subject of another. A tuple of
-            names selects bridges: the name of a relation selects its objects; the name
-            of a level (``bridge``, ``second bridge``, …) selects entities one, two, …
-            facts away from an entity that is not an object. Identities in the file are
-            always facts.
+            (0 to 1) of the bridges that have one, drawn with the seed. A bridge is the
+            object of a triple and the subject of another. A tuple of names selects
+            bridges: the name of a relation selects its objects; the name of a level
+            (``bridge``, ``second bridge``, …) selects entities one, two, … facts away
+            from one that is not an object. Identities in the file are always facts.
         questions: ``all``, or kinds of questions (:mod:`.questions`) joined by commas:
             ``composition``, ``chain``, ``reversal``, ``implication``, ``unstated``.
         query: Query for a database, if :attr:`path` is the address of one.
@@ -134,7 +133,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
 
     def build(self, seed: int = 0) -> World:
-        """Read the facts and build the world; the seed only affects a fraction of identities.
+        """Read the facts and build the world; the seed affects only a fractional ``identity``.
 
         Raises:
             DataError: :attr:`path` is empty, or the source is missing or damaged.

@@ -110,7 +110,7 @@ class Labels:
         return name
 
     def remark(self, path: str | Path) -> Remark:
-        """Return a remark that states how many ids were replaced so far.
+        """Return a remark that states how many ids have been replaced so far.
 
         Args:
             path: Source of the triples, used in the message.

@@ -35,7 +35,7 @@ def is_export(names: Sequence[str]) -> bool:
 def export_facts(
     path: str | Path, rows: Sequence[tuple[int, Sequence[str]]], remarks: list[Remark]
 ) -> Iterator[tuple[int, Fact]]:
-    """Yield the relationships of ``apoc.export.csv`` as facts, with their lines.
+    """Yield the relationships of ``apoc.export.csv`` as facts, with their line numbers.
 
     Args:
         path: The file, used in error messages.
@@ -84,7 +84,7 @@ def export_record_facts(
     records: Sequence[tuple[int, Mapping[str, Any]]],
     remarks: list[Remark],
 ) -> Iterator[tuple[int, Fact]]:
-    """Yield the relationships of ``apoc.export.json`` as facts, with their lines.
+    """Yield the relationships of ``apoc.export.json`` as facts, with their line numbers.
 
     Args:
         path: The file, used in error messages.

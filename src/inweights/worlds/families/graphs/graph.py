@@ -79,10 +79,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
         paths: Whether root-to-leaf paths are queries, ``<path> leaf → root … leaf``;
             only for stars, and for text files that list paths.
         idle_tokens: Number of tokens that are in the vocabulary but in no fact: classes
-            that a model learns never to predict. The paper's code reserves nine tokens,
-            of which an edge uses one.
-        edge_token: Whether a prompt starts with a special token: ``<edge> u → v``
-            (B.1).
+            that a model learns never to predict. The code of Geometric Memory reserves
+            nine tokens, of which an edge uses one.
+        edge_token: Whether a prompt starts with a special token: ``<edge> u → v``.
 
     Raises:
         ConfigError: A number is out of range, a link is not a pair, or settings
@@ -159,9 +158,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
     def labels(self, seed: int = 0) -> Ids:
         """Return the token id of each of the ``N`` nodes in the order of the shape, ``[N]``.
 
-        The order of a path-star is the root, then arm after arm; of a tree-star, level
-        after level; of a grid, row after row; and of a cycle, around the ring. The
-        nodes of a file or list are in the order of their first occurrence.
+        The nodes of a path-star are the root, then one arm after another. The nodes of
+        a tree-star are ordered by level, those of a grid by row, and those of a cycle
+        around the ring. The nodes of a file or list are in order of first occurrence.
 
         Args:
             seed: Root seed, which only affects shuffled labels.

@@ -131,7 +131,7 @@ class Records:
         yield from self.rows([*enumerate(found, start=1)], "case")
 
     def of_record(self, record: Any, number: int, where: str) -> Iterator[Row]:
-        """Yield the facts of one record, of which there may be several.
+        """Yield the facts of one record, which may contain several.
 
         Args:
             record: An object with the keys of a fact, with a list of facts under one of

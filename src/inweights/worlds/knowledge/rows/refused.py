@@ -24,7 +24,7 @@ def _formats() -> Sequence[Mapping[str, Any]]:
 
 
 def known_format(keys: Sequence[str]) -> Mapping[str, Any] | None:
-    """Return the known format, among those without facts, that has the given keys, or ``None``.
+    """Return the known format (one without facts) that matches the keys, or ``None``.
 
     Args:
         keys: Keys of an object, or names of columns.

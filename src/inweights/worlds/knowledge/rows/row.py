@@ -18,7 +18,7 @@ class Row(NamedTuple):
         line: Line of the file; for other sources, the number of the row (Parquet,
             Arrow, databases), the case (JSON lists) or the triple (RDF).
         fact: The triple, with further information from the file.
-        stage: Stage of training in which the fact is learnt, from 0.
+        stage: Stage of training in which the fact is learnt, counted from 0.
         chain: Whether the file stores the fact in one row together with other facts of
             a chain.
     """

@@ -94,8 +94,7 @@ class Wording(Config):
 
         Args:
             path: The file.
-            facts: Facts that must contain all relations and entities of the file; by
-                default, this is not checked.
+            facts: Facts that must contain the file's relations and entities; optional.
 
         Raises:
             ConfigError: The file cannot be read, or contains an unknown key or an
@@ -266,7 +265,7 @@ class Wording(Config):
     def derive(
         self, relations: Sequence[str], subject: str, thing: str, index: int
     ) -> tuple[str, str]:
-        """Return prompt and completion that state the end of a chain, worded unlike :meth:`chain`.
+        """Return prompt and completion for the end of a chain; :meth:`chain` uses another wording.
 
         Args:
             relations: Relations of the chain, beginning at the subject; at least two.

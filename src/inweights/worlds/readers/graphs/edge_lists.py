@@ -58,8 +58,8 @@ def read_edges(
         path: The file.
         header: Whether the first row of a table is a header. By default, this is
             inferred from its words (``source,target``, ``from,to``, ``node1,node2``, …)
-            and from the rows below it; if it is unclear, an error is raised. Both
-            ``header`` and ``columns`` have no effect on other formats.
+            and from the rows below it; if it is unclear, an error is raised. ``header``
+            and ``columns`` have no effect on other formats.
         columns: The two columns with the ends of an edge, by name or by number from 1,
             separated by a comma; by default (empty) the columns that a header names, or
             the first two.

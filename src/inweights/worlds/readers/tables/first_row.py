@@ -43,7 +43,7 @@ _SHOWN = 8
 
 
 class UnclearHeaderError(DataError):
-    """Raised if it is unclear whether the first row of a file is a header.
+    """Error raised if it is unclear whether the first row of a file is a header.
 
     Attributes:
         cells: Cells of that row.
