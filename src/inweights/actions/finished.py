@@ -76,8 +76,8 @@ def find(
         The run; ``None`` if there is no such run, or the recipe has no such scale.
 
     Raises:
-        ConfigError: There is no such recipe or scale, several have this last part, or
-            the settings of the run do not match the recipe.
+        ConfigError: There is no such recipe or scale, several recipes have this last
+            part, or the settings of the run do not match the recipe.
         FolderError: The run is damaged, or the folder of runs cannot be read.
         DataError: The ledger is damaged, or a file that the settings name cannot be
             read.
@@ -105,7 +105,7 @@ def verdicts(
     Returns:
         One result per claim, in the order of the recipes. Its ``verdict`` is
         ``reproduced``, ``not reproduced``, ``undecided`` or ``not judged``. If the
-        claim is judged by a substitute for the paper's protocol, the first two are
+        claim is judged with a substitute for the paper's protocol, the first two are
         called ``consistent`` and ``not seen in a substitute``.
 
     Raises:
@@ -174,13 +174,13 @@ def open_run(
         ConfigError: There is no such run or scale, or more than one such run; the run
             is not finished; its recipe belongs to a plugin that is not loaded, or its
             settings do not match the recipe.
-        DataError: The ledger of the stored results is damaged, or a file that the
-            settings name cannot be read. With ``again``: a table lacks a column that is
+        DataError: The ledger of the stored results is damaged, a file that the settings
+            name cannot be read, or (with ``again``) a table lacks a column that is
             needed for a derived table.
-        FolderError: The run is damaged, or the folder of runs cannot be read. With
-            ``again``: the run lacks a table that is needed for a derived table.
+        FolderError: The run is damaged, the folder of runs cannot be read, or (with
+            ``again``) the run lacks a table that is needed for a derived table.
         RunError: With ``again``, the folder of the run was removed or replaced in the
-            meantime, or a file of it cannot be written (a ``WriteError``).
+            meantime, or one of its files cannot be written (a ``WriteError``).
     """
     from inweights.experiments.engine.outcome_files import refresh
 

@@ -156,8 +156,8 @@ def recipe_for(
         arguments ``seeds`` and ``overrides`` are not applied.
 
     Raises:
-        ConfigError: There is no such recipe, several have this last part, or an option
-            of a measure cannot be stored exactly.
+        ConfigError: There is no such recipe, several recipes have this last part, or an
+            option of a measure cannot be stored exactly.
         DataError: The ledger is damaged, or a file that the settings name cannot be
             read.
     """
@@ -252,9 +252,9 @@ def settle(
         effort: Former name of ``execution``; it raises a ``DeprecationWarning``.
 
     Yields:
-        One result of adding seeds for each recipe with undecided claims (with
-        ``results``, for each recipe and block of seeds). Nothing is run before the
-        first result is requested.
+        One result of adding seeds for each recipe with undecided claims (if ``results``
+        is given, for each recipe and block of seeds). Nothing is run before the first
+        result is requested.
 
     Raises:
         ConfigError: ``minutes`` is not between 0 and 10,000,000, ``results`` has no

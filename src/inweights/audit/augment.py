@@ -66,9 +66,9 @@ class Augmented:
         words: Number of words in all texts of ``train`` and of ``control``, under these
             two keys.
         plain: Names of the relations without a sentence template of their own.
-        tokens: Number of tokens under the same two keys; empty if no tokenizer was
-            given.
-        strategies: Names of the strategies that were used, including those of ``auto``.
+        tokens: Number of tokens in these texts, under the same two keys; empty if no
+            tokenizer was given.
+        strategies: Names of the strategies used, including those that ``auto`` chose.
         dropped: Number of questions left out because the training set contains their
             prompt.
         chains: Number of all possible two-step questions (distinct prompts);
@@ -144,17 +144,16 @@ def augment(
     Args:
         knowledge: The facts.
         strategies: Names of :data:`inweights.audit.strategies.STRATEGIES` that add
-            texts, or ``auto`` for those that measurements support. By default none.
+            texts, or ``auto`` for the strategies that measurements support. By default
+            none.
         want: Kinds of questions for which ``auto`` chooses a strategy: ``recall``,
             ``reverse``, ``composition`` or ``steps``
-            (:data:`inweights.audit.strategies.measured.ASKED`). It has no effect
-            without ``auto``.
-        wording: Sentence templates; by default those of the file if it defines any,
-            otherwise generic ones.
+            (:data:`inweights.audit.strategies.measured.ASKED`). Used only by ``auto``.
+        wording: Sentence templates; by default the templates of the file if it defines
+            any, otherwise generic templates.
         wordings: Largest number of wordings in which a strategy states the same fact or
             chain; from 1 to the largest number of templates of a relation.
-        hops: Largest number of facts in a chain whose end ``derive`` states; from 2 to
-            6.
+        hops: Largest number of facts in a chain whose end ``derive`` states; 2 to 6.
         most: Largest number of chains of each length that strategies state; at least 1.
         hold_out: Fraction (0 to 1) of the bridges that are held out: no strategy states
             chains through them, so that questions about these chains test composition.
@@ -169,8 +168,7 @@ def augment(
             order, then with repetitions. With 0, each row occurs once.
         curriculum: ``joint`` has one stage, or the stages of the file. In ``sa``, facts
             whose value other subjects share, and the identities that a strategy adds,
-            come before all other facts (Feature Resemblance, §5: similarity before
-            attribution).
+            come first (Feature Resemblance, §5: similarity before attribution).
         seed: Root seed of all random choices among questions, chains and repetitions;
             from 0 to 2**63 - 1.
         tokens: Function that returns the number of tokens (above 0) of each text in a

@@ -196,7 +196,7 @@ def words_of(texts: Sequence[str]) -> list[int]:
     """Return the number of words in each text; texts are split at every single space.
 
     Args:
-        texts: The texts. An empty text counts as one word.
+        texts: The texts. An empty text is counted as one word.
     """
     return [len(text.split(" ")) for text in texts]
 

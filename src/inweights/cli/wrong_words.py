@@ -18,8 +18,9 @@ def explain(error: CycloptsError) -> str:
 
     Returns:
         A sentence without a full stop. It contains the text of the error or, if there
-        are too many arguments, the superfluous arguments and those that the command
-        takes. If the command is known, the sentence also refers to its ``--help``.
+        are too many arguments, the superfluous arguments and the arguments that the
+        command accepts. If the command is known, the sentence also refers to its
+        ``--help``.
     """
     text = str(error)
     if not error.command_chain or error.target is None:

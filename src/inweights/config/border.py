@@ -19,7 +19,7 @@ _PYTHON = (bool, int, float, complex, str, bytes)
 def as_python(value: Any) -> Any:
     """Return a value with its NumPy numbers, booleans and strings converted to Python values.
 
-    Nested lists, tuples and dictionaries are converted, too; those that contain NumPy
+    Nested lists, tuples and dictionaries are also converted; containers with NumPy
     values are copied. Arrays, NumPy dates, containers that contain themselves and all
     other values are returned unchanged.
 

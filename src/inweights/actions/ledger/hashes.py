@@ -32,7 +32,7 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
         scale: Scale at which its claims are judged: ``smoke``, ``cpu`` or ``paper``.
 
     Returns:
-        Claim ids, each with 16 hexadecimal digits.
+        A hash of 16 hexadecimal digits for each claim id.
 
     Raises:
         ConfigError: There is no such scale, or an option of a measure cannot be stored
@@ -61,7 +61,7 @@ def remembered_hashes(recipe: Recipe, scale: str) -> dict[str, str]:
         scale: Scale at which its claims are judged: ``smoke``, ``cpu`` or ``paper``.
 
     Returns:
-        Claim ids, each with 16 hexadecimal digits.
+        A hash of 16 hexadecimal digits for each claim id.
 
     Raises:
         ConfigError: There is no such scale, or an option of a measure cannot be stored

@@ -190,8 +190,8 @@ def stated(recipe: Recipe, scale: str) -> Recipe:
     Returns:
         The recipe, with the first seed of the newest block (a range of 1,000,000 root
         seeds) on which the ledger states one of its claims, and with the versions of
-        the claims that the ledger states in the same form. Without a ledger, the recipe
-        is unchanged.
+        the claims that the ledger states in the same form. If there is no ledger, the
+        recipe is unchanged.
 
     Raises:
         ConfigError: An option of a measure cannot be stored exactly.
@@ -231,7 +231,8 @@ def record(
 
     Raises:
         DataError: The ledger or the scores are damaged, the ledger was changed by
-            another process, or the tables of a run lack what a claim's score selects.
+            another process, or the tables of a run lack a column or value that a
+            claim's score selects.
         ConfigError: There is no ledger, no recipe's name contains ``only``, or an
             option of a measure cannot be stored exactly.
         FolderError: The folder of runs cannot be read.

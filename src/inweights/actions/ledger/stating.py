@@ -85,8 +85,8 @@ def corrected_from(
             id.
 
     Returns:
-        The former protocol: ``exact``, ``scaled`` or ``substitute``; ``None`` if
-        nothing must be corrected.
+        The former protocol: ``exact``, ``scaled`` or ``substitute``; ``None`` if no
+        correction is required.
     """
     before = entry.claim.protocol if entry.claim else None
     if before is None or claim.protocol is None:

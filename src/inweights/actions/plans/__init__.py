@@ -131,7 +131,7 @@ def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
 
     Each worker begins at a different position in the plan, and at first skips tasks on
     which other workers are working. When no other task is left, it waits for these
-    tasks, and takes over those whose worker has died.
+    tasks, and takes over the tasks of workers that have died.
 
     Args:
         planned: The plan.

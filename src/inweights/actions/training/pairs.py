@@ -48,11 +48,11 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
         each pair once, in the order of the table). Further columns: ``difference``, the
         accuracy of ``other`` minus the accuracy of ``way`` (-1 to 1); ``low`` and
         ``high``, the ends of its 95% confidence interval; ``gained``, the number of
-        questions that only ``other`` answers correctly (with several seeds: that
-        ``other`` answers correctly with more seeds); ``lost``, the corresponding number
-        for ``way``; ``p``, the p value of the test; and ``questions``, the number of
-        questions. The table is empty if ``measured`` contains no answers to single
-        questions.
+        questions that only ``other`` answers correctly (with several seeds, the number
+        of questions that ``other`` answers correctly with more seeds); ``lost``, the
+        corresponding number for ``way``; ``p``, the p value of the test; and
+        ``questions``, the number of questions. The table is empty if ``measured``
+        contains no answers to single questions.
 
     Raises:
         DataError: Two ways answered different questions.

@@ -36,7 +36,8 @@ class Prepared(NamedTuple):
     """The training texts of each way, and the questions.
 
     Attributes:
-        trained: Training texts, by way; ways without training are missing.
+        trained: Training texts of each way, keyed by its name. Ways without training
+            are missing.
         questions: The questions, which are the same for all ways.
         facts: The facts as sentences, one per fact.
     """

@@ -144,7 +144,7 @@ def _has_digit(text: str) -> bool:
 def count_edits(one: str, other: str) -> int:
     """Return the number of edits between two texts (optimal string alignment distance).
 
-    An edit inserts, deletes or replaces a character, or swaps two adjacent ones.
+    An edit inserts, deletes or replaces a character, or swaps two adjacent characters.
 
     Args:
         one: A text.

@@ -34,7 +34,7 @@ class EntityKinds:
             3]``.
 
     Attributes:
-        roles: For each entity, how often it has each role.
+        roles: Number of times that each entity has each role.
         values: Objects of each pair of subject and relation.
         uses: Number of positions in facts in which each entity occurs.
         holders: Number of entities that have each role.

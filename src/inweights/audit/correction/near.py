@@ -64,8 +64,8 @@ def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
             3]`` (NumPy).
 
     Returns:
-        The pairs, first those marked ``sure``, each group in descending order of the
-        number of agreements.
+        The pairs. Pairs marked ``sure`` come first, and each group is in descending
+        order of the number of agreements.
     """
     kinds = EntityKinds(triples)
     found: list[Near] = []

@@ -112,7 +112,7 @@ def predict_by_training(
 
     Args:
         world: The world; each answer of its facts and queries must be a single token.
-        models: Config and curriculum of each model, by the name of the model; by
+        models: Config and curriculum of each model, keyed by the name of the model; by
             default the result of :func:`replicas_for`.
         replicas: Number of replicas of each model, at least 1.
         seed: Root seed of the replicas, from 0 to 2**63 - 1.
@@ -180,7 +180,7 @@ def _check_world(world: World) -> None:
 def trained_queries(
     world: WorldConfig, *, replicas: int = 4, share: float = 1.0, seed: int = 0
 ) -> pl.DataFrame:
-    """Build a world, train replicas on it, and return how many answer each query correctly.
+    """Build a world, train replicas on it, and return the share that answer each query correctly.
 
     Args:
         world: Config of the world.
@@ -194,8 +194,8 @@ def trained_queries(
         (name of the most frequent answer of the replicas), ``share`` (the fraction of
         the replicas whose answer is right; for queries of the role ``unstated``, which
         no fact answers, the fraction whose answer is ``predicted``), ``lower`` and
-        ``upper`` (its 95% interval), ``prompt`` (the words of the query) and ``answer``
-        (its answer in the world; if there are several, the first).
+        ``upper`` (its 95% interval), ``prompt`` (the query as text) and ``answer`` (its
+        answer in the world; if there are several, the first).
 
     Raises:
         ConfigError: ``replicas`` is below 1, ``seed`` is not from 0 to 2**63 - 1, or

@@ -53,8 +53,8 @@ def forecast(
         knowledge: The facts.
         config: Config that determines which queries are evaluated and which identities
             are added; by default all queries, and no further identities.
-        seed: Root seed, from 0 to 2**63 - 1, that decides which bridges get identities
-            if ``config`` adds them for a fraction of the bridges.
+        seed: Root seed, from 0 to 2**63 - 1, that determines which bridges get
+            identities if ``config`` adds identities for only a fraction of the bridges.
         seconds: Total time limit of the solver, in seconds, from 0 to 10,000,000;
             ``None`` for no limit. The limit determines how many facts are covered;
             without a limit, this number is the same as for a limit of ten minutes.
@@ -167,7 +167,7 @@ def predict_source(
     Raises:
         ConfigError: An option is out of range, there is no such world, a change names
             an unknown setting or has an invalid value, or intervals are requested but
-            the prediction is that of the soft program (with ``solving.decay``, or for
+            the prediction is made with the soft program (with ``solving.decay``, or for
             facts that contradict each other).
         DataError: The facts cannot be read or there are none, an answer of the world
             has several tokens, the arrays of a part would not fit in memory, or facts

@@ -113,7 +113,8 @@ def answers_of(model: Model, world: World, part: Part) -> Ids:
     Raises:
         ConfigError: The model has no replica axis, or a prompt is longer than the
             context of the model.
-        DataError: The world does not match the model, such as a world with more tokens.
+        DataError: The world does not match the model, for example because it has more
+            tokens.
     """
     from inweights.training.scoring import answer_blocks
 

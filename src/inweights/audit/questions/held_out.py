@@ -50,7 +50,7 @@ def held_out(
     Args:
         facts: The facts.
         words: Templates of prompts and questions, and other names of the entities.
-        seed: Root seed, from 0 to 2**63 - 1, that decides which questions and
+        seed: Root seed, from 0 to 2**63 - 1, that determines which questions and
             candidates are drawn if there are too many.
         reverse: Whether to include reversals. They should be left out if a training
             text states facts from their object to their subject.

@@ -74,7 +74,7 @@ def compositions(
         words: Templates of prompts and questions.
         objects: Distinct names of the objects of each relation, by its index.
         most: Largest number of chains from which questions are created.
-        rng: Random generator that decides the order.
+        rng: Random generator that determines the order.
 
     Yields:
         Questions of the role ``composition``, in random order.
@@ -147,7 +147,7 @@ def analogies(
         facts: The facts.
         words: Templates of prompts and questions.
         objects: Distinct names of the objects of each relation, by its index.
-        rng: Random generator that decides the order.
+        rng: Random generator that determines the order.
 
     Yields:
         Questions of the role ``analogy``, in random order, at most one per entity and
@@ -272,7 +272,7 @@ def reversals(
         facts: The facts.
         words: Templates of prompts.
         starts: Distinct names of the subjects of each relation, by its index.
-        rng: Random generator that decides the order.
+        rng: Random generator that determines the order.
 
     Yields:
         Questions of the role ``reversal``, in random order.

@@ -145,9 +145,9 @@ class StrategyInput:
 
         Chains through :attr:`held` entities and chains that begin with :attr:`doubtful`
         facts are left out. A chain never visits an entity twice. If there are more than
-        :attr:`most` chains, the chains of :attr:`first` are taken first (for two hops).
-        The other chains are taken in rounds. Each round takes at most one chain for
-        each first fact, with the first facts in random order.
+        :attr:`most` chains, the chains of :attr:`first` are selected first (only for
+        two hops). The other chains are selected in rounds. In each round, at most one
+        chain is selected for each first fact, with the first facts in random order.
 
         Args:
             hops: Number of facts in a chain.

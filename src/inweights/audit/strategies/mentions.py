@@ -14,7 +14,7 @@ _PART = re.compile(r"\w+|[^\w\s]")
 class Mentions:
     """Finder of names in texts, which matches whole words.
 
-    If several names begin at the same place of a text, the longest one is found.
+    If several names begin at the same position in a text, the longest one is found.
 
     Args:
         names: The names to find. Results refer to them by index; a name that occurs

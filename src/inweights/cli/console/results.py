@@ -168,7 +168,7 @@ def compared(both: Comparison, *, json: bool) -> None:
 
 
 def status(planned: Planned, now: Status, *, json: bool) -> None:
-    """Print the progress of a plan, and what to do next.
+    """Print the progress of a plan, and the commands to run next.
 
     The printed command always begins with ``inweights``, even if the files of the plan
     contain another program.

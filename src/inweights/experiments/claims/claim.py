@@ -112,7 +112,7 @@ class Said(Config, kw_only=True):
         return "published", said
 
     def about(self) -> dict[str, Any]:
-        """Return the attributes of :class:`Said`, without those of subclasses, as a dictionary.
+        """Return the attributes of :class:`Said` as a dictionary, without attributes of subclasses.
 
         They can be passed to the constructor of another subclass that represents the
         same claim.
@@ -190,7 +190,7 @@ class Claim(Said, kw_only=True):
 
     @property
     def ours(self) -> bool:
-        """Whether the claim is our own (``source`` is ``ours``), which no paper states."""
+        """Whether the claim is our own (``source`` is ``ours``), and not stated by a paper."""
         return self.source == "ours"
 
     def check_sources(self, file: str) -> None:

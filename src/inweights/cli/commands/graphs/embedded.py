@@ -93,7 +93,7 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
     """Compare vectors with graphs and with shuffled names, print the numbers, write the page.
 
     Args:
-        graphs: The graphs, by the names under which they are shown.
+        graphs: The graphs, keyed by the names under which they are shown.
         vectors: Options that define the source of the vectors and the file of the page.
         device: Torch device of a language model.
         json: If true, print the path of the page, its summary and the numbers as JSON,

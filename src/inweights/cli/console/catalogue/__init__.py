@@ -128,7 +128,7 @@ def _choices(recipe: Recipe) -> str:
 
 
 def models(known: Sequence[Card], *, json: bool) -> None:
-    """Print stored models: what each was trained on, and the claim that it illustrates.
+    """Print stored models, each with its measured numbers and the claim that it illustrates.
 
     Args:
         known: Cards of the models.

@@ -23,7 +23,7 @@ _SHOWN = 8
 
 
 def requests(number: int, tokens: int, kept: Path) -> None:
-    """Print the number of requests for an evaluation by a server, before they are sent.
+    """Print the number of requests for an evaluation on a server, before they are sent.
 
     Args:
         number: Number of requests.
