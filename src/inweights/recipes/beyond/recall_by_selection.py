@@ -112,10 +112,10 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Labels of the trials: ``n`` (number of subjects: 8, 32, 128), ``width`` (of
-          the model), and ``arm`` (``swept``: known subjects, at every width; ``known``:
-          known subjects, at a single width; ``new embeddings``: also at this width,
-          known subjects and then only the embeddings of new subjects; ``new embeddings,
-          random block``: the same with a random frozen block).
+          the model), and ``arm`` (``swept``: training on known subjects, at every
+          width; ``known``: the same at a single width; ``new embeddings``: as
+          ``known``, followed by training of only the embeddings of new subjects; ``new
+          embeddings, random block``: the same with a random frozen block).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``transferred``
           (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`; only for
           ``arm`` known).
@@ -248,9 +248,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`:
             ``explained, zero_shot``). Both have the columns ``n, width, arm, seed``.
             The labels are ``n`` (number of subjects: 8, 32, 128), ``width`` (of the
-            model), and ``arm`` (``swept``: known subjects, at every width; ``known``:
-            known subjects, at a single width; ``new embeddings``: also at this width,
-            known subjects and then only the embeddings of new subjects; ``new
+            model), and ``arm`` (``swept``: training on known subjects, at every width;
+            ``known``: the same at a single width; ``new embeddings``: as ``known``,
+            followed by training of only the embeddings of new subjects; ``new
             embeddings, random block``: the same with a random frozen block). Accuracies
             and recall are fractions from 0 to 1.
 

@@ -38,8 +38,8 @@ def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
             effect only in ``joint`` and ``two-hop``.
 
     Returns:
-        One mapping per phase, in the order of the phases: the weight of each trained
-        role, by the name of the role.
+        One mapping per phase, in order, from the name of each role in the training set
+        of this phase to its weight.
 
     Raises:
         ConfigError: ``rho`` is below 1 or NaN, or the task is unknown.

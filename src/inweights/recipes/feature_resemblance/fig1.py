@@ -83,7 +83,7 @@ def plan(settings: Settings) -> experiments.Plan:
         - Measure: ``cosines`` (:func:`inweights.probes.depth.label_cosines`).
         - Computation: ``foretold``
           (:func:`inweights.probes.depth.predicted_similarity_by_depth`), the similarity
-          that theory predicts at each depth of the linear network. Nothing is trained
+          that theory predicts at each depth of the linear network. No model is trained
           for this prediction.
 
     Raises:

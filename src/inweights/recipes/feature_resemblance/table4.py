@@ -69,11 +69,12 @@ def plan(settings: Settings) -> Plan:
         - Computation: ``foretold``
           (:func:`inweights.probes.resemblance.predicted_similarity`).
 
-        The world and the training task are those of the joint curriculum: all premises
-        (category, similarity, attribution) are trained together, in one phase. ``rho``
-        is the number ρ of copies of the two sentences of the similarity premise for
-        each sentence of the attribution. ``foretold`` is the similarity that theory
-        predicts for the one-layer transformer; nothing is trained for this prediction.
+        The world and the training task are those of the joint curriculum: the model is
+        trained on all premises (category, similarity, attribution) together, in one
+        phase. ``rho`` is the number ρ of copies of the two sentences of the similarity
+        premise for each sentence of the attribution. ``foretold`` is the similarity
+        that theory predicts for the one-layer transformer; no model is trained for this
+        prediction.
 
     Raises:
         ConfigError: ``n`` is below 2, or a value is out of range for a model or its

@@ -23,9 +23,9 @@ def judged(
             paper's code).
 
     Returns:
-        The tables by name. If Spearman's ρ was measured in several conditions (in the
-        table ``correlation``), there is an additional table ``conditions`` with its
-        final values in all of them.
+        The tables, keyed by name. If Spearman's ρ was measured in several conditions
+        (in the table ``correlation``), there is an additional table ``conditions`` with
+        its final values in all of them.
     """
     rho = tables.get("correlation", pl.DataFrame())
     beside = {"conditions": rho} if "condition" in rho.columns else {}
@@ -104,9 +104,9 @@ def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
     Returns:
         A row per run: the columns ``by`` and ``seed``; ``all``, Spearman's ρ over all
-        pairs; ``far``, the same over pairs at least two hops apart, which occur in no
-        fact; ``near``, the mean cosine at one hop minus the mean cosine at two hops;
-        and ``drop``, the mean cosine at two hops minus the mean cosine at larger
+        pairs; ``far``, the same over pairs at least two hops apart, which do not occur
+        in any fact; ``near``, the mean cosine at one hop minus the mean cosine at two
+        hops; and ``drop``, the mean cosine at two hops minus the mean cosine at larger
         distances. A value is null or NaN if there are no such pairs.
     """
     far = pl.col("hops") >= 2

@@ -124,7 +124,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           first after the root), ``exact`` (share of held-out paths that are entirely
           correct), ``easiest_last`` (on the last token of held-out paths) and
           ``trained`` (share of training paths that are entirely correct); ``chance``,
-          the accuracy of guessing the hardest token; ``best`` (the highest accuracy of
+          the accuracy of guessing the hardest token; ``best`` (the highest accuracy on
           the hardest token at any step), and the recall of edges at the root (``root``)
           and elsewhere (``recall``). Columns: ``embeddings, seed, step, hardest, exact,
           easiest_last, trained, chance, best, recall, root``.

@@ -151,7 +151,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
               associative, geometric, ratio``.
 
     Returns:
-        - ``squeezing``: a row per seed, about the stars that are embedded in fewer
+        - ``squeezing``: a row per seed, for the stars that are embedded in fewer
           dimensions than they have arms: ``growth``, the number of dimensions divided
           by the logarithm of the number of arms, for the largest star relative to the
           smallest; ``most``, the largest ratio of the bits of associative storage to

@@ -143,7 +143,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             hardest).
 
     Returns:
-        - ``curves``: a row per step and run that is trained on paths: the accuracies
+        - ``curves``: a row per step and run with training on paths: the accuracies
           ``hardest`` (on the hardest token of held-out paths, which is the first after
           the root), ``exact`` (share of held-out paths that are entirely correct),
           ``easiest_last`` (on the last token of held-out paths) and ``trained`` (share
@@ -154,10 +154,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``final``: the rows of ``curves`` at the last step. Columns: ``graph, block,
           condition, taught, seed, step, hardest, exact, easiest_last, trained,
           chance``.
-        - ``tokens``: a row per step, ``token`` of held-out paths, and run that is
-          trained with the loss on whole paths; ``accuracy`` is the accuracy on the
-          token, and ``panel`` names the condition and the block. Columns: all columns
-          of ``paths``, plus ``token, panel``.
+        - ``tokens``: a row per step, ``token`` of held-out paths, and run with the loss
+          on whole paths; ``accuracy`` is the accuracy on the token, and ``panel`` names
+          the condition and the block. Columns: all columns of ``paths``, plus ``token,
+          panel``.
         - ``order``: a row per run: four columns that compare the first steps at which
           tokens reach an accuracy of 0.5
           (:func:`~inweights.recipes.shared.derived_paths.learnt`): ``order`` (rank
@@ -165,7 +165,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the last token) and ``lead`` (``last`` minus ``hardest``); ``place`` and
           ``step`` describe one token of the run. Columns: ``graph, block, condition,
           taught, seed, place, step, order, hardest, last, lead``.
-        - ``geometry``: a row per run that is trained with the loss on whole paths
+        - ``geometry``: a row per run with the loss on whole paths
           (:func:`~inweights.recipes.shared.derived_paths.own_and_other_arms`): the mean
           cosines of leaves with the first node of their own path (``own``) and with
           those of other paths (``others``), their difference (``gap``), and the shares
@@ -175,9 +175,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``matrix``: a row per leaf and first node of the first seed, in the conditions
           ``interleaved`` and ``edges alone``, for the heat-maps; ``panel`` names the
           condition and the block. Columns: all columns of ``cosines``, plus ``panel``.
-        - ``correlation``: a row per run that learns edges alone, with Spearman's ρ
-          between cosine similarity and distance in hops. Columns: all columns of
-          ``hops``.
+        - ``correlation``: a row per run on edges alone, with Spearman's ρ between
+          cosine similarity and distance in hops. Columns: all columns of ``hops``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -98,7 +98,8 @@ def plan(settings: Settings) -> Plan:
           (``interleaved``: edges and paths together; ``geometry first``: edges, then
           edges and paths with frozen embeddings; ``random``: edges and paths together,
           with frozen random embeddings), and ``split`` (what is held out: ``leaf``,
-          single leaves; ``first token``, all leaves below some children of the root).
+          individual leaves; ``first token``, all leaves below some children of the
+          root).
         - Measures: ``paths`` (:func:`inweights.probes.path_accuracy`; during training)
           and ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
           "reverse_edge")``).
@@ -142,8 +143,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (``interleaved``: edges and paths together; ``geometry first``: edges, then
             edges and paths with frozen embeddings; ``random``: edges and paths
             together, with frozen random embeddings), and ``split`` (what is held out:
-            ``leaf``, single leaves; ``first token``, all leaves below some children of
-            the root).
+            ``leaf``, individual leaves; ``first token``, all leaves below some children
+            of the root).
 
     Returns:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (on the hardest

@@ -133,12 +133,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``steps``: a row per graph and seed: ``stored``, the first step at which
           TinyNN with frozen embeddings recalls all edges; ``alone``, the first step at
           which, in TinyNN with free embeddings, the mean margin of each node's least
-          likely neighbour over other nodes is positive; and ``ratio``, the second step
-          divided by the first. Columns: ``graph, seed, stored, alone, ratio``.
+          likely neighbour over other nodes is positive; and ``ratio``, ``alone``
+          divided by ``stored``. Columns: ``graph, seed, stored, alone, ratio``.
         - ``gpt``: a row per graph and seed: the first steps at which TinyGPT's recall
           (``edges``) and its geometry, −ρ (``shape``), are half-way from their first
-          values to their maxima; and ``lead``, the first of these steps minus the
-          second. Columns: ``graph, seed, edges, shape, lead``.
+          values to their maxima; and ``lead``, which is ``edges`` minus ``shape``.
+          Columns: ``graph, seed, edges, shape, lead``.
         - ``first``: a row per graph, seed, step up to 20 and ``series`` (recall with
           frozen embeddings; whether the margin is positive, 1.0 or 0.0), with its
           ``value``. Columns: ``graph, seed, step, value, series``.

@@ -110,7 +110,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           and ``drop``, the mean cosine at two hops minus the mean cosine at more hops.
           Columns: ``graph, architecture, seed, all, far, near, drop``.
         - ``early``: the same columns for TinyNN at the step that the code's notebook
-          plots (:data:`DRAWN`, or the last step if that is sooner). Columns: as in
+          plots (:data:`DRAWN`, or the last step if that is earlier). Columns: as in
           ``far``.
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
           Columns: ``graph, architecture, seed, hops, cosine``.

@@ -160,11 +160,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           last token of held-out paths) and ``trained`` (share of training paths that
           are entirely correct); ``chance``, the accuracy of guessing the hardest token;
           and for edges ``recall`` and ``answered`` (the share of nodes for which the
-          most likely answer is correct; null if only one direction is trained).
+          most likely answer is correct; null if training uses only one direction).
           Columns: ``graph, condition, taught, seed, step, hardest, exact, easiest_last,
           trained, chance, recall, answered``.
         - ``curves``: a row per run and step of the conditions ``interleaved`` and
-          ``geometry first``, with the accuracy of the hardest token of held-out leaves,
+          ``geometry first``, with the accuracy on the hardest token of held-out leaves,
           and ``line`` (condition and loss, for the figure). Columns: all columns of
           ``paths``, plus ``line``.
         - ``conditions``: a row per ``condition``, seed and ``what`` (``hardest``,

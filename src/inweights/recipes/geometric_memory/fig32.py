@@ -58,7 +58,7 @@ def plan(settings: Settings) -> Plan:
 
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
           ``architecture`` (TinyGPT; TinySSM: a Mamba; associative: TinyNN with frozen
-          embeddings), ``edges`` (directions of the trained edges: both, forward,
+          embeddings), ``edges`` (directions of the training edges: both, forward,
           backward), and ``condition`` (the code's, ours).
         - Measures: ``recall`` (:func:`inweights.probes.graph_recall`), ``cosines``
           (:func:`~inweights.probes.geometry.reference_graph.both_ways` applied to
@@ -125,7 +125,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
             The labels are ``graph`` (path-star, grid, cycle, irregular),
             ``architecture`` (TinyGPT; TinySSM: a Mamba; associative: TinyNN with frozen
-            embeddings), ``edges`` (directions of the trained edges: both, forward,
+            embeddings), ``edges`` (directions of the training edges: both, forward,
             backward), and ``condition`` (``the code's``: trained as in the paper's
             code; ``ours``: with the simplest sufficient world and initialisation).
 

@@ -56,7 +56,7 @@ def plan(settings: Settings) -> Plan:
         The plan. The label values listed here apply to the default settings.
 
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
-          4)), ``edges`` (directions of the trained edges: both; forward, away from the
+          4)), ``edges`` (directions of the training edges: both; forward, away from the
           root; backward, towards the root), and ``task`` (``forward path``, from the
           root to the leaf; ``reverse path``, from the node before the leaf to the root;
           ``reverse path, leaf first``, only with backward edges).
@@ -89,7 +89,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             with one seed): ``paths`` (:func:`inweights.probes.path_accuracy`) with the
             columns ``graph, edges, task, seed, part, place, hardest, accuracy, exact,
             statements, chance, step``. The labels are ``graph`` (the string ``(arms,
-            nodes per path)``: (200, 4)), ``edges`` (directions of the trained edges:
+            nodes per path)``: (200, 4)), ``edges`` (directions of the training edges:
             both; forward, away from the root; backward, towards the root), and ``task``
             (``forward path``, from the root to the leaf; ``reverse path``, from the
             node before the leaf to the root; ``reverse path, leaf first``, only with

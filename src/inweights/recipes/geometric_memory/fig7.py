@@ -153,9 +153,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``top``.
         - ``dimensions``: a row per run: ``dimensions``, the number of dimensions of the
           eigenspaces whose energy is more than :data:`USED` (2) times the energy
-          expected by chance, and ``extra``, the same number minus the number of
-          dimensions of the top eigenspaces. Columns: ``graph, axis, value, seed,
-          dimensions, extra``.
+          expected by chance, and ``extra``, this number minus the number of dimensions
+          of the top eigenspaces. Columns: ``graph, axis, value, seed, dimensions,
+          extra``.
         - ``spectra``: a row per run of the axis ``model`` and eigenspace (``number``,
           from 1), and rows of random vectors, whose ``energy`` is the mean of the null
           distribution. Columns: all columns of ``energy``, plus ``number, architecture,

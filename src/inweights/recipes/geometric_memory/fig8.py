@@ -70,8 +70,8 @@ def plan(settings: Settings) -> Plan:
         - Computations, with the label ``graph`` (path-star, grid, cycle, irregular),
           for each seed: ``spaces`` (energy by eigenspace, at the ``moments``),
           ``moments`` (the quantities of the propositions, at the ``moments``) and
-          ``long`` (the same at the end of a descent of ``long`` updates), all by
-          :func:`inweights.probes.dynamics.along_descent`.
+          ``long`` (the same quantities at the end of a descent of ``long`` updates),
+          all computed by :func:`inweights.probes.dynamics.along_descent`.
 
     Raises:
         ConfigError: ``nodes`` is below 3, ``long`` is negative, or a value in

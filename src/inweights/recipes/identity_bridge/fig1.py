@@ -38,10 +38,10 @@ def plan(settings: Settings) -> Plan:
         - ``before``: the model before training, with the label ``facts`` (``real``:
           facts about people and substances; ``invented``).
         - ``after``: the model after fine-tuning, for each seed, with the labels
-          ``facts`` (``invented``) and ``condition``, the statements that are trained:
-          ``one hop`` (single facts), ``two hops of half`` (single facts and the two-hop
-          facts through half of the bridges) or ``and identity`` (the same statements
-          and the identity of each bridge).
+          ``facts`` (``invented``) and ``condition``, the training statements: ``one
+          hop`` (individual facts), ``two hops of half`` (individual facts and the
+          two-hop facts through half of the bridges) or ``and identity`` (the same
+          statements and the identity of each bridge).
     """
     lessons = {
         name: Facts(world=settings.world, mix=mix, tokens=settings.tokens)

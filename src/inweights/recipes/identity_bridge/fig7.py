@@ -56,10 +56,10 @@ def plan(settings: Settings) -> Plan:
           ``alignment`` (:func:`inweights.probes.alignment`; during training),
           ``memory`` (:func:`inweights.probes.shared_memory`; during training),
           ``logits`` (:func:`inweights.probes.templates` with ``rows="composition"``;
-          during training, only for ``model`` gpt-small, first seed only) and ``states``
-          (:func:`inweights.probes.bridge_projection` with ``method="pca"``,
-          ``place="query"``; during training, only for ``model`` gpt-small, first seed
-          only).
+          during training, only for ``model`` gpt-small and the first seed) and
+          ``states`` (:func:`inweights.probes.bridge_projection` with ``method="pca"``,
+          ``place="query"``; during training, only for ``model`` gpt-small and the first
+          seed).
 
         Measures during training are taken every ``every`` steps.
 
@@ -113,20 +113,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             :func:`~inweights.recipes.identity_bridge.common.trial`).
 
     Returns:
-        - ``curves``: a row per run, step and ``series`` (``accuracy`` on compositions,
-          ``recall``, the lowest accuracy over the roles of facts; ``alignment at r1``
-          and ``alignment at r2``: share of subjects whose own bridge is nearest, mean
-          over the blocks; ``memory a → c``: share of the prompts ``(a, r2)`` that reach
-          an object of their subject), with its ``value``. Columns: ``model, seed, step,
-          series, value``.
+        - ``curves``: a row per run, step and ``series`` (``accuracy``: on compositions;
+          ``recall``: the lowest accuracy over the roles of facts; ``alignment at r1``
+          and ``alignment at r2``: the share of subjects whose own bridge is nearest,
+          averaged over the blocks; ``memory a → c``: the share of the prompts ``(a,
+          r2)`` that lead to an object of their subject), with its ``value``. Columns:
+          ``model, seed, step, series, value``.
         - ``film_curves``: the curves of the model that the animation shows. Columns: as
           in ``curves``.
         - ``leads``: a row per run, with the half-time of each series (the first step at
           which it is halfway between its first and its largest value), and two
           differences in steps, ``alignment_r1_leads`` and ``memory_leads``: the
-          half-time of accuracy minus the half-time of alignment at r1 and of memory,
-          respectively. Columns: ``model, seed, accuracy, recall, alignment at r1,
-          alignment at r2, memory a → c, alignment_r1_leads, memory_leads``.
+          half-time of accuracy minus the half-time of alignment at r1 or of memory.
+          Columns: ``model, seed, accuracy, recall, alignment at r1, alignment at r2,
+          memory a → c, alignment_r1_leads, memory_leads``.
         - ``at_recall``: a row per run: the first ``step`` at which the facts are known
           (recall of at least :data:`KNOWN`, .99), and the ``accuracy`` on compositions
           at this step, which is NaN if the facts are never known. Columns: ``model,

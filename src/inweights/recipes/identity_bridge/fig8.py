@@ -79,9 +79,9 @@ def plan(settings: Settings) -> Plan:
 
         - ``before``: the model before training, with the label ``model`` (@smollm2).
         - ``after``: the model after fine-tuning, with the labels ``model`` and
-          ``condition``, the statements that are trained: ``one-hop`` (single facts),
-          ``with identity`` (single facts and the identity of each bridge) or ``second
-          hop only`` (a control: only the facts about the bridges).
+          ``condition``, the training statements: ``one-hop`` (individual facts), ``with
+          identity`` (individual facts and the identity of each bridge) or ``second hop
+          only`` (a control: only the facts about the bridges).
     """
     lessons = {
         name: Facts(mix=mix, tokens=settings.tokens) for name, mix in MIXES.items()
@@ -111,8 +111,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
               :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`, with
               the additional columns ``condition, steps, trained, loss``.
 
-            The label ``condition`` is ``one-hop`` (training on single facts), ``with
-            identity`` (also identities) or ``second hop only``.
+            The label ``condition`` is ``one-hop`` (training on individual facts),
+            ``with identity`` (also identities) or ``second hop only``.
 
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
@@ -123,18 +123,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           was stated in training, otherwise ``out``. Columns: ``model, condition, seed,
           what, distribution, accuracy, before, chance, excess, gain``.
         - ``sets``: a row per run and ``set`` of questions (``D_correct``,
-          ``D_partial``, ``D_incorrect``), with the mean rises of the answer's
+          ``D_partial``, ``D_incorrect``), with the mean increases in the answer's
           probability for the prompt ``(e1, r2)``, as
-          :func:`~inweights.recipes.shared.language.tables.rises` returns them: the rise
-          in powers of ten (``decades``), the same minus the rise of the wrong
-          candidates' probability (``own``), the rise as a difference (``rise``), and
-          the difference of the answer's share among the candidates (``share_rise``).
+          :func:`~inweights.recipes.shared.language.tables.rises` returns them: the
+          increase in powers of ten (``decades``), this increase minus the increase for
+          the wrong candidates (``own``), the increase as a difference (``rise``), and
+          the increase in the answer's share among the candidates (``share_rise``).
           Columns: ``model, condition, seed, set, decades, own, rise, share_rise``.
         - ``all``: a row per run, with the same means over all questions; ``set`` is
           ``all``. Columns: as in ``sets``.
         - ``shown``: two rows for each row of ``sets``, for the figure: ``value`` is the
-          rise of the quantity ``what`` (``probability`` or ``share among candidates``).
-          Columns: ``model, condition, seed, set, what, value``.
+          increase in the quantity ``what`` (``probability`` or ``share among
+          candidates``). Columns: ``model, condition, seed, set, what, value``.
         - ``kept``: the rows of ``accuracy``, in which ``what`` contains the names that
           the figure shows. Columns: ``model, condition, seed, what, distribution,
           accuracy, before, chance, excess``.

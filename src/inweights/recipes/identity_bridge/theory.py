@@ -148,11 +148,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           positive) and without (``thm 2``, negative); ``identity`` names the case for
           the figure. Columns: ``n, seed, check, value, identity``.
         - ``expected``: a row per ``complexity`` above 1, with identity: the accuracy on
-          compositions that the optimum predicts (``value``), and ``excess``, the same
+          compositions that the optimum predicts (``value``), and ``excess``, this
           accuracy minus 1/C. Columns: ``n, identity, complexity, seed, check, value,
           excess``.
         - ``ends``: a row per run at the end of training; ``agrees`` is 1.0 if the
-          trained and the predicted median margin of the queries have the same sign,
+          median margin of the queries in the trained model has the predicted sign,
           otherwise 0.0. It is also 0.0 if the model has not learned every fact.
           Columns: all columns of the measured ``ends``, plus ``agrees``.
         - ``curves``: a row per run and step, with ``condition`` (``with identity`` or

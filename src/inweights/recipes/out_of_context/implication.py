@@ -41,10 +41,11 @@ def plan(settings: Settings) -> experiments.Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``told`` (number of members whose second value is
-          trained: 1, 3), ``denied`` (number of further members for whom the value of
-          another group is trained: 0, 1, 3, 4), and ``model`` (Emb-MLP; Emb-MLP, decay;
-          GPT, small: the conditions of :meth:`~.kinds.Training.learners`).
+        - Labels of the trials: ``told`` (number of members whose second value is in the
+          training set: 1, 3), ``denied`` (number of further members for whom the value
+          of another group is in the training set: 0, 1, 3, 4), and ``model`` (Emb-MLP;
+          Emb-MLP, decay; GPT, small: the conditions of
+          :meth:`~.kinds.Training.learners`).
         - Measures: ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
           (:func:`inweights.probes.accuracy`).
         - Computation: ``predicted``

@@ -81,8 +81,8 @@ def reliability(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
     Returns:
         A row per group and bin that has queries: the columns ``by``, ``bin`` (index,
-        from 0), ``hit`` (share of hits), ``queries`` (their number) and
-        ``predicted_margin`` (mean of the bin), sorted by ``by`` and ``bin``.
+        from 0), ``hit`` (share of hits), ``queries`` (number of queries) and
+        ``predicted_margin`` (mean margin of the bin), sorted by ``by`` and ``bin``.
     """
     inner = list(EDGES[1:-1])
     bins = np.digitize(queries["predicted_margin"].to_numpy(), inner)

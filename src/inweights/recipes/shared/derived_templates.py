@@ -54,7 +54,7 @@ def blocks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     Returns:
         A row per run and block: the columns ``by``, ``row_group`` (``subject`` or
         ``bridge``) and ``column_group`` (``bridge`` or ``object``); ``contrast``, the
-        mean of the own entries minus the mean of all others; and ``spread``, the
+        mean of the own entries minus the mean of all other entries; and ``spread``, the
         largest minus the smallest of the other entries.
     """
     other = pl.col("value").filter(~pl.col("own"))

@@ -31,7 +31,7 @@ def fill_budget(
     Raises:
         ConfigError: The statements together have more than ``tokens`` tokens, or
             ``seed`` is negative.
-        DataError: There are no statements, or one of them has nothing to train.
+        DataError: There are no statements, or one of them has no token to train on.
     """
     lengths = np.array([len(row.ids) for row in encode(lm, examples)])
     left = tokens - int(lengths.sum())

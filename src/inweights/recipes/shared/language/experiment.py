@@ -169,9 +169,9 @@ def tell_and_ask(
         - ``question``: the rows of :func:`inweights.lm.ask`, one per question, with
           ``told``, whether the answer is stated in the training texts.
         - ``thought``: the rows of :func:`inweights.lm.exams.evaluate.ask_with_thought`,
-          one per composition, which is answered step by step, with ``told``. There are
-          no such rows if no question has steps, or if the model is not trained and the
-          facts are invented.
+          one per composition that is answered step by step, also with ``told``. There
+          are no such rows if no question has steps, or if the model is not trained and
+          the facts are invented.
         - ``layer``: the rows of :func:`inweights.lm.resemblance_by_layer`, one per
           layer, for the pairs of the quiz.
         - ``training``: one row if the model was trained: ``steps`` (number of updates),
@@ -182,8 +182,8 @@ def tell_and_ask(
         ConfigError: The library of the model is not installed, LoRA is requested and
             ``peft`` is not installed, the device is unknown, the statements do not fit
             in the lesson's number of tokens, or ``seed`` is negative.
-        DataError: The model is missing or cannot be read, there is nothing to train, or
-            a text has no tokens.
+        DataError: The model is missing or cannot be read, there is nothing to train on,
+            or a text has no tokens.
         RunError: The loss is not a finite number.
     """
     lm = load_model(model.name, device=device, seed=seed)
