@@ -1,8 +1,8 @@
-"""Look up the right answers to a prompt: the answers of all statements with this prompt.
+"""Look up the correct answers to a prompt: the answers of all statements with this prompt.
 
 :class:`RightAnswers` lists them for facts, each of which states one answer.
 :func:`merged_rows` merges queries with the same prompt into one query with a set of
-right answers.
+correct answers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LARGEST = 2**62
 
 @dataclass(frozen=True)
 class RightAnswers:
-    """The right answers to each of ``K`` distinct prompts of ``M`` statements.
+    """The correct answers to each of ``K`` distinct prompts of ``M`` statements.
 
     The answers to prompt ``k`` are ``tokens[ends[k - 1] : ends[k]]``; for the first
     prompt, the start is 0.
@@ -35,7 +35,7 @@ class RightAnswers:
     Attributes:
         prompt: For each statement, the index ``k`` of its prompt among the ``K``
             distinct prompts, ``[M]``.
-        tokens: First tokens of all ``P`` right answers, sorted by prompt, then by
+        tokens: First tokens of all ``P`` correct answers, sorted by prompt, then by
             token, ``[P]``.
         ends: For each distinct prompt, the end (exclusive) of its answers in
             ``tokens``, ``[K]``.
@@ -47,7 +47,7 @@ class RightAnswers:
 
     @classmethod
     def of(cls, statements: Statements) -> RightAnswers:
-        """Return the right answers to the prompts of statements.
+        """Return the correct answers to the prompts of statements.
 
         Statements whose role begins with ``moved_`` describe a different graph, and are
         compared only with each other.
@@ -68,18 +68,18 @@ class RightAnswers:
 
     @property
     def counts(self) -> Int[Ids, " M"]:
-        """Number of distinct right answers to each statement's prompt, ``[M]``."""
+        """Number of distinct correct answers to each statement's prompt, ``[M]``."""
         return np.diff(self.ends, prepend=0)[self.prompt]
 
     def tokens_of(self, index: int) -> Int[Ids, " k"]:
-        """Return the first tokens of all right answers to the prompt of one statement.
+        """Return the first tokens of all correct answers to the prompt of one statement.
 
         Args:
             index: Index of the statement, from 0 to ``M - 1``. A negative index counts
                 from the end.
 
         Returns:
-            First token ids of the ``k`` right answers, in ascending order, ``[k]``.
+            First token ids of the ``k`` correct answers, in ascending order, ``[k]``.
 
         Raises:
             IndexError: There is no such statement.
@@ -89,13 +89,13 @@ class RightAnswers:
         return self.tokens[start : self.ends[number]]
 
     def pairs(self, indices: Int[Ids, " m"]) -> tuple[Int[Ids, " P"], Int[Ids, " P"]]:
-        """Return all right answers to the prompts of some statements.
+        """Return all correct answers to the prompts of some statements.
 
         Args:
             indices: Indices of ``m`` statements, ``[m]``.
 
         Returns:
-            Two arrays ``[P]``, with one entry for each of ``P`` right answers. The
+            Two arrays ``[P]``, with one entry for each of ``P`` correct answers. The
             first array contains the position in ``indices`` of the statement to which
             the answer belongs, in ascending order. The second array contains the first
             token of the answer.
@@ -110,7 +110,7 @@ class RightAnswers:
 
 
 def nothing_further() -> Int[Ids, "0 2"]:
-    """Return an empty array of further right answers, ``[0, 2]``."""
+    """Return an empty array of further correct answers, ``[0, 2]``."""
     return np.zeros((0, 2), dtype=np.int64)
 
 
@@ -155,7 +155,7 @@ def prompt_numbers(statements: Statements, apart: Int[Ids, " M"]) -> Int[Ids, " 
 
 
 def merged_rows(statements: Statements) -> tuple[Int[Ids, " m"], Int[Ids, "F 2"]]:
-    """Merge statements with the same role and prompt into one with several right answers.
+    """Merge statements with the same role and prompt into one with several correct answers.
 
     Statements whose answer has several tokens are not merged.
 
@@ -164,8 +164,8 @@ def merged_rows(statements: Statements) -> tuple[Int[Ids, " m"], Int[Ids, "F 2"]
 
     Returns:
         Two arrays. First, the index of the first statement of each of ``m`` pairs of
-        role and prompt, ascending, ``[m]``. Second, ``F`` further right answers, ``[F,
-        2]``: the position of the merged statement among these ``m``, and a token.
+        role and prompt, ascending, ``[m]``. Second, ``F`` further correct answers,
+        ``[F, 2]``: the position of the merged statement among these ``m``, and a token.
     """
     number = prompt_numbers(statements, statements.roles.astype(np.int64))
     single: Bools = np.diff(statements.answer_ends, prepend=0) == 1

@@ -27,7 +27,7 @@ class Statement(NamedTuple):
     Attributes:
         role: Name of the role.
         prompt: Token ids of the prompt.
-        answer: Token ids of the answer; for a query with several right answers, those
+        answer: Token ids of the answer; for a query with several correct answers, those
             of the first answer.
     """
 
@@ -41,7 +41,7 @@ class Statements:
     """``M`` statements ``prompt tokens → answer tokens``, each with a role, stored in columns.
 
     Iterating and indexing return individual statements. A fact is a prompt with one
-    answer, for training. A query is a prompt with a set of right answers.
+    answer, for training. A query is a prompt with a set of correct answers.
 
     Attributes:
         prompts: Tokens of all prompts, one statement after another.
@@ -51,8 +51,8 @@ class Statements:
         roles: Role of each statement, as an index into ``role_names``, ``[M]``.
         role_names: Names of the roles.
         out_of_distribution: Whether each query is out of distribution, ``[M]``.
-        further: ``F`` further right answers to queries, each as the index of the query
-            and the token, ``[F, 2]``.
+        further: ``F`` further correct answers to queries, each as the index of the
+            query and the token, ``[F, 2]``.
 
     Example:
         >>> hops = Statements.build({"edge": ([[0], [1]], [[1], [2]])})
@@ -157,12 +157,12 @@ class Statements:
         return f"Statements({len(self):,}: {', '.join(roles)})"
 
     def prompt(self, index: int) -> Ids:
-        """Return the token ids of the prompt of the statement with this index (from 0), ``[T]``."""
+        """Return the token ids of the prompt of statement ``index`` (counted from 0), ``[T]``."""
         start = self.prompt_ends[index - 1] if index else 0
         return self.prompts[start : self.prompt_ends[index]]
 
     def answer(self, index: int) -> Ids:
-        """Return the token ids of the answer of the statement with this index (from 0), ``[A]``."""
+        """Return the token ids of the answer of statement ``index`` (counted from 0), ``[A]``."""
         start = self.answer_ends[index - 1] if index else 0
         return self.answers[start : self.answer_ends[index]]
 
@@ -171,7 +171,7 @@ class Statements:
         return RightAnswers.of(self)
 
     def right_answers(self, index: int) -> Int[Ids, " k"]:
-        """Return the first tokens of all ``k`` right answers to the prompt of a statement, ``[k]``.
+        """Return the first tokens of all ``k`` correct answers to a statement's prompt, ``[k]``.
 
         These are the answers of all statements with the same prompt, beginning with
         that of statement ``index`` (from 0). Statements whose roles begin with
@@ -188,16 +188,16 @@ class Statements:
 
     @property
     def right_counts(self) -> Int[Ids, " M"]:
-        """Number of distinct right answers to the prompt of each statement, ``[M]``."""
+        """Number of distinct correct answers to the prompt of each statement, ``[M]``."""
         return self._right.counts
 
     def right_pairs(
         self, indices: Int[Ids, " m"]
     ) -> tuple[Int[Ids, " P"], Int[Ids, " P"]]:
-        """Return all right answers to the prompts of the ``m`` statements with these indices.
+        """Return all correct answers to the prompts of the ``m`` statements with the given indices.
 
         Returns:
-            Two arrays ``[P]``, with one entry for each right answer: the position in
+            Two arrays ``[P]``, with one entry for each correct answer: the position in
             ``indices`` of the statement that it answers, and its first token.
         """
         return self._right.pairs(indices)
@@ -242,7 +242,7 @@ class Statements:
         return np.flatnonzero(self.roles == self.role_names.index(role))
 
     def matrix(self, indices: Ids) -> tuple[Ids, Ids]:
-        """Return prompts ``[m, T]`` and answers ``[m, A]`` of the statements with these indices.
+        """Return prompts ``[m, T]`` and answers ``[m, A]`` of the statements at given indices.
 
         Raises:
             DataError: The prompts differ in length (``T``), the answers differ in

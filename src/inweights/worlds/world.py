@@ -83,7 +83,8 @@ class World:
         vocabulary: All tokens.
         facts: Statements on which a model is trained; each is a prompt with one answer.
         queries: Statements on which a model is never trained; each is a prompt with the
-            set of its right answers. Queries with the same role and prompt are merged.
+            set of its correct answers. Queries with the same role and prompt are
+            merged.
         settings: The resolved config from which the world was built, with its ``kind``;
             empty if there is none.
         seed: Root seed with which the world was built.
@@ -187,7 +188,7 @@ class World:
         """Largest number of objects that a single subject reaches (Identity Bridge §3.2).
 
         A subject is the first token of a prompt, and an object is the last token of a
-        right answer. Facts with the role ``two_hop`` and queries with the role
+        correct answer. Facts with the role ``two_hop`` and queries with the role
         ``composition`` are considered. The value is 0 if the world has neither.
         """
         reached: dict[int, set[int]] = {}
@@ -207,8 +208,8 @@ class World:
             One row per statement, facts first: ``part`` (``facts`` or ``queries``),
             ``role``, ``prompt`` and ``answer`` (names of tokens, joined by spaces),
             ``out_of_distribution`` (whether the query is out of distribution; False for
-            facts of the built-in worlds), ``right_answers`` (number of right answers to
-            this prompt; ``answer`` is one of them).
+            facts of the built-in worlds), ``right_answers`` (number of correct answers
+            to this prompt; ``answer`` is one of them).
 
         Example:
             >>> from inweights.worlds import TwoHop

@@ -78,7 +78,7 @@ class Phase(Config):
             therefore their source code is part of the run's identity.
         teacherless: Name of a token that the model reads instead of the answer's
             tokens, so that it has to plan the whole answer from the prompt (Geometric
-            Memory, App. A). If empty, the model reads the right tokens that precede
+            Memory, App. A). If empty, the model reads the correct tokens that precede
             each predicted token (teacher forcing).
         random_offset: Whether each sequence starts at a random position in every step,
             so that all learned position embeddings are trained.

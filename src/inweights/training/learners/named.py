@@ -195,7 +195,7 @@ def in_context_star(
     """Return the curriculum for path-stars given in prompts (Geometric Memory, Figure 13).
 
     The paper does not state its settings; the settings here are our choice. The model
-    reads the right tokens of a path before each token that it predicts (teacher
+    reads the correct tokens of a path before each token that it predicts (teacher
     forcing), and learns to predict every token of a path except the first. With more
     than about a dozen node labels, more steps and a lower rate are needed. The rate
     rises linearly over the first 50 steps (or the first quarter, if that is shorter),

@@ -1,8 +1,8 @@
-"""Score a model's answers when a prompt may have several right answers.
+"""Score a model's answers when a prompt may have several correct answers.
 
 :func:`answer_scores` computes accuracy, loss and margins in one pass over the logits of
 ``answers.py``. Shapes: ``R`` replicas, ``M`` statements, ``m`` statements of a block,
-``K`` candidates, ``k`` selected candidates, ``P`` pairs of a statement and a right
+``K`` candidates, ``k`` selected candidates, ``P`` pairs of a statement and a correct
 answer.
 """
 
@@ -26,20 +26,20 @@ from inweights.worlds.world import Ids, Statements, World, Worlds
 class Scores:
     """Scores of the answers of ``R`` replicas to ``M`` statements, each ``[R, M]``.
 
-    If a prompt has several right answers, any of them counts as right.
+    If a prompt has several correct answers, any of them is counted as correct.
 
     Attributes:
         predicted: Column of the largest logit; the first such column in case of ties.
-        right: Whether the largest logit belongs to a right answer.
+        right: Whether the largest logit belongs to a correct answer.
         right_among: Whether the largest logit among the allowed candidates (see
-            :func:`answer_scores`) belongs to a right answer.
+            :func:`answer_scores`) belongs to a correct answer.
         loss: Cross-entropy over all candidates, in nats. For a fact, it is the
             cross-entropy of the answer that the fact gives. For a query with several
-            right answers, it is the negative logarithm of their total probability.
-        margin: Largest logit of a right answer minus the largest logit of a wrong one;
-            positive if the model's answer is right.
-        margin_among: Largest logit of a right answer minus the largest logit of a wrong
-            one, among the allowed candidates only.
+            correct answers, it is the negative logarithm of their total probability.
+        margin: Largest logit of a correct answer minus the largest logit of a wrong
+            one; positive if the model's answer is correct.
+        margin_among: Largest logit of a correct answer minus the largest logit of a
+            wrong one, among the allowed candidates only.
     """
 
     predicted: Int[Tensor, "R M"]
@@ -119,13 +119,13 @@ def answer_scores(
 
 @dataclass(frozen=True)
 class RightPlaces:
-    """All ``P`` right answers to ``M`` statements, each of which may have several right answers.
+    """All ``P`` correct answers to ``M`` statements, each of which may have several.
 
     Attributes:
-        world: Index of the world to which each right answer belongs, ``[P]``.
-        row: Index (among the ``M``) of the statement to which each right answer
+        world: Index of the world to which each correct answer belongs, ``[P]``.
+        row: Index (among the ``M``) of the statement to which each correct answer
             belongs, ``[P]``.
-        column: Logit column of the right answer, ``[P]``.
+        column: Logit column of the correct answer, ``[P]``.
         worlds: Number of worlds.
         is_set: Whether each statement itself has several answers, as a query may,
             ``[M]``.
@@ -140,16 +140,16 @@ class RightPlaces:
     def among(
         self, rows: Int[Tensor, " m"], logits: Float[Tensor, "R m K"]
     ) -> Bool[Tensor, "R m K"]:
-        """Return which candidates are right answers to the selected statements.
+        """Return which candidates are correct answers to the selected statements.
 
         Args:
-            rows: Indices of ``m`` statements among all those for which right answers
+            rows: Indices of ``m`` statements among all those for which correct answers
                 were found.
             logits: Logits of these statements over ``K`` candidates, ``[R, m, K]``
                 (``R`` replicas). Only their shape and device are used.
 
         Returns:
-            Boolean tensor ``[R, m, K]``, true for each right answer.
+            Boolean tensor ``[R, m, K]``, true for each correct answer.
         """
         place = torch.full_like(self.is_set, -1, dtype=torch.int64)
         place[rows] = torch.arange(len(rows), device=rows.device)
@@ -168,7 +168,7 @@ class RightPlaces:
 def right_places(
     model: Model, worlds: Sequence[World], part: Part, indices: Int[Ids, " M"]
 ) -> RightPlaces | None:
-    """Return the right answers of selected statements of each world.
+    """Return the correct answers of selected statements of each world.
 
     Args:
         model: The model; answers without a logit column are left out.
@@ -177,8 +177,8 @@ def right_places(
         indices: Indices of ``M`` statements in ``part``, as a NumPy array.
 
     Returns:
-        All pairs of a statement and a right answer (:class:`RightPlaces`), or ``None``
-        if every statement has exactly one right answer.
+        All pairs of a statement and a correct answer (:class:`RightPlaces`), or
+        ``None`` if every statement has exactly one correct answer.
     """
     each: list[Statements] = [getattr(world, part) for world in worlds]
     if all((statements.right_counts[indices] == 1).all() for statements in each):
@@ -207,15 +207,15 @@ def are_right(
     own: Int[Tensor, "R m 1"],
     accepted: Bool[Tensor, "R m K"] | None,
 ) -> Bool[Tensor, "R m"]:
-    """Return, for each statement, whether the selected candidate is a right answer, ``[R, m]``.
+    """Return, for each statement, whether the selected candidate is a correct answer, ``[R, m]``.
 
     Args:
         columns: Logit column of the selected candidate of each of ``m`` statements,
             ``[R, m]``.
         own: Logit column of the answer that each statement gives, ``[R, m, 1]``; only
             used if ``accepted`` is ``None``.
-        accepted: Which candidates are right answers, ``[R, m, K]``; ``None`` if each
-            statement has exactly one right answer.
+        accepted: Which candidates are correct answers, ``[R, m, K]``; ``None`` if each
+            statement has exactly one correct answer.
     """
     if accepted is None:
         return columns == own.squeeze(-1)
@@ -251,7 +251,7 @@ def _lead(
     own: Int[Tensor, "R m 1"],
     accepted: Bool[Tensor, "R m K"] | None,
 ) -> Float[Tensor, "R m"]:
-    """Return the largest logit of a right answer minus the largest logit of a wrong one."""
+    """Return the largest logit of a correct answer minus the largest logit of a wrong one."""
     if accepted is not None:
         best = logits.masked_fill(~accepted, -torch.inf).amax(-1)
         return best - logits.masked_fill(accepted, -torch.inf).amax(-1)

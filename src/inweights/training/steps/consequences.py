@@ -48,8 +48,8 @@ class Consequences:
         expected: Answer token of statement ``j`` after the edit of fact ``i``, ``[N,
             M]``; it is meaningful only where ``through`` is true.
         truth: Answer token of each statement before any edit, ``[M]``.
-        rights: Number of right answers to each fact's prompt, ``[N]``.
-        query_rights: Number of right answers to each statement's prompt, at least 1,
+        rights: Number of correct answers to each fact's prompt, ``[N]``.
+        query_rights: Number of correct answers to each statement's prompt, at least 1,
             ``[M]``.
     """
 
@@ -129,7 +129,7 @@ class Consequences:
 
 
 def _right_answers(world: World) -> _Answers:
-    """Return the right answers to each prompt of the facts."""
+    """Return the correct answers to each prompt of the facts."""
     right: _Answers = defaultdict(set)
     for fact in world.facts:
         right[tuple(fact.prompt)].add(fact.answer[0])
@@ -139,8 +139,8 @@ def _right_answers(world: World) -> _Answers:
 def _near(prompt: tuple[int, ...], right: _Answers) -> list[int]:
     """Return the answers that an edit never gives to a fact.
 
-    These are the subject of the fact, its right answers, and the right answers to the
-    prompts in which one of these replaces the subject.
+    These are the subject of the fact, its correct answers, and the correct answers to
+    the prompts in which one of these replaces the subject.
     """
     near = {prompt[-1], *right[prompt]}
     for answer in right[prompt]:

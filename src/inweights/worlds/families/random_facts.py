@@ -28,8 +28,8 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
     facts).
 
     All worlds of one config have the same number of facts and answers, so that models
-    of different worlds can be trained together. Prompts with several right answers, and
-    prompts whose answer is their subject, are not among the queries.
+    of different worlds can be trained together. Prompts with several correct answers,
+    and prompts whose answer is their subject, are not among the queries.
 
     Attributes:
         subjects: Number of entities of the first level. Each level must have at least 2

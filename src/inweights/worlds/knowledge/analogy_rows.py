@@ -76,7 +76,7 @@ class AnalogyRow(NamedTuple):
 
     @property
     def question(self) -> tuple[str, str]:
-        """Prompt and right completion of the query for the first subject's category.
+        """Prompt and correct completion of the query for the first subject's category.
 
         An example is ``("Bed is classified as", " Furniture.")``. The model is never
         trained on it.

@@ -68,7 +68,7 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
     Returns:
         Dictionary that maps each kind to prompts ``[Q, T]`` and answers ``[Q, 1]``, as
         token ids; a kind without questions has no rows. ``T`` is 3 for ``composition``,
-        4 for ``chain`` and 2 for all other kinds. A prompt with several right answers
+        4 for ``chain`` and 2 for all other kinds. A prompt with several correct answers
         has one row for each, in consecutive rows. There are at most 20,000 prompts of
         ``composition``, 2,000 each of ``chain`` and ``reversal``, and 4,000 of
         ``implication`` and ``unstated`` together. If the prompts of ``composition`` or

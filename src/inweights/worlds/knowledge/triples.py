@@ -109,7 +109,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
         A database or data set is read (errors as for :func:`read_knowledge`) and its
         rows are hashed. If the path is empty or begins with ``@``, there is no entry.
-        If a query has several right answers, ``<path>: right answers`` is added.
+        If a query has several correct answers, ``<path>: right answers`` is added.
         """
         if not self.path or self.path.startswith("@"):
             return {}  # files of the package change with it
@@ -185,7 +185,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
 @lru_cache(maxsize=64)
 def _has_sets(facts: Triples, content: str) -> bool:  # noqa: ARG001  # another content, another answer
-    """Return whether some query of the facts has several right answers."""
+    """Return whether some query of the facts has several correct answers."""
     try:
         return bool(len(facts.build().queries.further))
     except InweightsError:  # building the world will report it

@@ -1,7 +1,7 @@
 """Graphs whose edges are facts (Geometric Memory §2.1, B.2, C.2, C.3).
 
-A fact is ``u → v``. Each neighbour of ``u`` is a right answer to the prompt ``u``, and
-is stated by a separate fact. Paths from a root to its leaves may be queries.
+A fact is ``u → v``. Each neighbour of ``u`` is a correct answer to the prompt ``u``,
+and is stated by a separate fact. Paths from a root to its leaves may be queries.
 :class:`Graph` is the config; the shapes are in ``shapes``, and ``networkx_graphs``
 creates a config from a networkx graph.
 """
