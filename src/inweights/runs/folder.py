@@ -164,7 +164,7 @@ class RunFolder(StoredRun):
         return self.work
 
     def check(self) -> None:
-        """Check that the folder in progress is from the last :meth:`begin` or :meth:`reopen`.
+        """Check that the folder in progress was not replaced since :meth:`begin` or :meth:`reopen`.
 
         Raises:
             RunError: The folder's ``config.json`` was removed, replaced or changed

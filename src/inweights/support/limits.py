@@ -86,7 +86,7 @@ def _machine() -> int:
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use, by its CPU affinity mask.
+    """Return the number of cores that this process may use, according to its CPU affinity mask.
 
     On platforms without an affinity mask, the number of all cores is returned.
     """
@@ -284,7 +284,7 @@ def read_text(
 
 
 def encoding_of(path: Path) -> str:
-    """Return the encoding of a text file by its byte-order mark: ``utf-16`` or ``utf-8``.
+    """Return the encoding of a text file, ``utf-16`` or ``utf-8``, based on its byte-order mark.
 
     Raises:
         OSError: The path cannot be opened, or is not a regular file.

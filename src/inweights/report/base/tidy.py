@@ -47,7 +47,7 @@ class Spread:
 
 
 def plain(value: Any) -> str:
-    """Return a value of a table as readable text; floats have at most six significant digits.
+    """Return a table value as readable text; floats have at most six significant digits.
 
     Example:
         >>> plain(True), plain(0.30000000000000004), plain("gpt"), plain(None)

@@ -132,7 +132,7 @@ class Panel:
 
     @property
     def handles(self) -> list[Line2D]:
-        """Legend entries of the series, the controls and the reference line, in this order."""
+        """Legend entries for the series, the controls and the reference line, in this order."""
         text = self.named.get("label", self.named.get("column", ""))
         controls = list(self.apart[1])
         return legend.handles(

@@ -35,7 +35,7 @@ def page(
     numbers: pl.DataFrame | None = None,
     unit: str = "step",
 ) -> str:
-    """Return an atlas of graphs, an interactive page that works offline, as one HTML file.
+    """Return an atlas of graphs as one HTML file: an interactive page that works offline.
 
     Args:
         films: Tables that :func:`inweights.probes.pictures.film.render_frames`

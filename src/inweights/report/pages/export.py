@@ -42,7 +42,7 @@ def write_export(
     csv: bool = False,
     raw: bool = False,
 ) -> list[Path]:
-    """Write files of a finished run for use in a paper.
+    """Write the results of a finished run to files for use in a paper.
 
     Args:
         outcome: The run.

@@ -254,7 +254,7 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
 
 
 def again_section(run: Outcome) -> str:
-    """Return a section with the command that repeats a run, its folder and environment, as HTML."""
+    """Return an HTML section with a run's folder and environment and the command to repeat it."""
     return tag(
         "section",
         tag("h2", "Run it again"),
@@ -271,7 +271,7 @@ def again_section(run: Outcome) -> str:
 
 
 def command_of(outcome: Outcome) -> str:
-    """Return the command that repeats a run, for a POSIX shell, without default options."""
+    """Return the POSIX shell command that repeats a run; default options are omitted."""
     if outcome.command:
         return shlex.join(["inweights", *outcome.command])
     words = ["inweights", "run", outcome.recipe.name, "--scale", outcome.scale]

@@ -47,16 +47,16 @@ def fingerprint(path: str | Path) -> str:
 
 
 def contents_of(*names: str) -> dict[str, str]:
-    """Return the hash of each given file, folder or model of the Hugging Face hub, by name.
+    """Return the hash of each given file, folder or Hugging Face model, keyed by name.
 
     Args:
         *names: Paths of files and folders, and names of models.
 
     Returns:
         A dictionary that maps each name to the :func:`fingerprint` of a file or folder,
-        or to the revision of a model in the local cache of the hub. Names that are
-        neither an existing path nor a model in the cache are left out, and so are names
-        that begin with ``@``, which refer to data of an installed package.
+        or to the revision of a model in the local cache of the Hugging Face hub. Names
+        that are neither an existing path nor a model in the cache are left out, and so
+        are names that begin with ``@``, which refer to data of an installed package.
 
     Raises:
         DataError: A file cannot be read.

@@ -78,7 +78,7 @@ def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
 def propositions(
     run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1
 ) -> pl.DataFrame:
-    """Track the quantities of Geometric Memory, Propositions 6 to 10, while Node2Vec is trained.
+    """Track the quantities in Propositions 6 to 10 of Geometric Memory while Node2Vec is trained.
 
     Args:
         run: Result of :func:`~inweights.theory.geometric_memory.node2vec.descend` for

@@ -123,7 +123,7 @@ def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
 
 
 def scene(world: World) -> pl.DataFrame:
-    """Describe a world's graph for a picture, in one row of a table.
+    """Describe a world's graph for a picture, as a table with one row.
 
     A graph with more than 250 nodes is represented by 250 of them
     (:class:`~inweights.theory.geometric_memory.detail.Detail`) and by bands of

@@ -32,7 +32,7 @@ def squares_of_means(p: Parameters, n: int) -> float:
 
 
 def sum_of_squares(p: Parameters) -> float:
-    """Return the sum of the squares of ``a1``, ``b1``, ``c1`` and ``d1``: ``M1`` without ``2 t``.
+    """Return the sum of the squares of ``a1``, ``b1``, ``c1`` and ``d1``, which is ``M1 - 2 t``.
 
     Args:
         p: The parameters.
@@ -41,7 +41,7 @@ def sum_of_squares(p: Parameters) -> float:
 
 
 def kept_constant(p: Parameters, n: int) -> Floats:
-    """Return ``M2`` and ``h_1``, ``[2]``, which are constant along the direction (22), (23).
+    """Return ``M2`` and ``h_1``, ``[2]``, which are constant along the direction of (22) and (23).
 
     The equations define the direction of Proposition 3 of Identity Bridge (App. A.2).
     ``M2`` is :func:`squares_of_means`, and ``h_1`` is ``a1 + c1 + n (a2 + c2)``.

@@ -107,7 +107,7 @@ def at_optimum(n: int) -> pl.DataFrame:
 
 
 def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
-    """Compare Lemma 2, (14) and Propositions 1 and 3 with the full matrix at random points.
+    """Compare Lemma 2, equation (14), Propositions 1 and 3 with the full matrix at random points.
 
     The lemma, equation (14) and the propositions are from Identity Bridge, App. A.
 

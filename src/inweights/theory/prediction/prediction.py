@@ -124,7 +124,7 @@ class Prediction:
 
     @cached_property
     def probabilities(self) -> pl.DataFrame:
-        """Probability that trained networks answer each query, one row per query, in order.
+        """Probability that trained networks answer each query correctly, one row per query.
 
         The columns are ``query`` (its index), ``MODEL probability`` for each of
         :data:`~.calibration.fitted.MODELS` (null for queries that chain no facts, which
@@ -219,7 +219,7 @@ class Prediction:
         seconds: float | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Self:
-        """Return the prediction with columns ``lower``, ``upper`` and ``proved``.
+        """Return the prediction with the additional columns ``lower``, ``upper`` and ``proved``.
 
         An interval contains the query's margin at every optimum; see
         :func:`~inweights.theory.margin_bounds`.

@@ -119,7 +119,7 @@ def solve(
     start: Float[Floats, "P K"] | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Solution:
-    """Minimise the nuclear norm of ``W`` subject to all margins (Identity Bridge, program (2)).
+    """Minimise the nuclear norm of ``W`` under margin constraints (Identity Bridge, program (2)).
 
     Gradient descent on ``W = E W_proj`` without weight decay tends to the direction of
     this optimum, so that the margins of untrained queries predict the answers of a

@@ -120,7 +120,7 @@ class Block:
         return worst - best
 
     def begin(self, prices: Float[Floats, "m K"]) -> None:
-        """Store the initial multipliers of the constraints on the margins of the block's prompts.
+        """Store the initial multipliers of the margin constraints of the block's prompts.
 
         Args:
             prices: Multipliers, divided by the penalty of the augmented Lagrangian,

@@ -269,7 +269,7 @@ class Bounds:
         return np.concatenate([block.least_margins(templates) for block in self.blocks])
 
     def check(self) -> None:
-        """Compute and store both bounds on the optimum again, in double precision."""
+        """Recompute both bounds on the optimum in double precision, and store them."""
         templates = np.array(self.templates, dtype=float)
         templates /= float(self._least_margins(templates).min())
         self.templates = templates
