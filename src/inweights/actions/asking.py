@@ -206,11 +206,11 @@ def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
 
     Returns:
         One row per slice of the statements: ``part`` (``facts`` or ``queries``),
-        ``role`` (such as ``composition``), ``distribution`` (as
-        :func:`inweights.probes.accuracy` explains it), ``first`` and ``second`` (mean
-        accuracies of the two models over their replicas, from 0 to 1), ``difference``
-        (second minus first) and ``replicas`` (the numbers of replicas of the two models
-        as text, such as ``4 and 2``).
+        ``role`` (such as ``composition``), ``distribution`` (see
+        :func:`inweights.probes.accuracy`), ``first`` and ``second`` (mean accuracies of
+        the two models over their replicas, from 0 to 1), ``difference`` (second minus
+        first) and ``replicas`` (the numbers of replicas of the two models as text, such
+        as ``4 and 2``).
 
     Raises:
         ConfigError: A model has no replica axis, or the evaluation would need more

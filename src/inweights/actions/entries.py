@@ -236,8 +236,8 @@ def submit(outcome: Outcome, into: str | Path) -> list[Path]:
         into: Parent of the folders; it is created if missing.
 
     Returns:
-        Paths of the folders, one per model: its name in lower case, with hyphens for
-        spaces. Existing files are replaced.
+        Paths of the folders, one per model. A folder has the model's name in lower
+        case, with hyphens instead of spaces. Existing files are replaced.
 
     Raises:
         WriteError: A file cannot be written.

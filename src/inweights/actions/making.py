@@ -145,8 +145,8 @@ def recipe_for(
         recipe: Name of a recipe (its last part is enough if it is unique), or a user's
             own recipe.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: With a list of root seeds, the recipe is returned unchanged. A number or
-            ``None`` (the default) has no effect.
+        seeds: If it is a list of root seeds, the recipe is returned unchanged. A number
+            or ``None`` (the default) has no effect.
         overrides: Changed settings, by default none. If there are any, the recipe is
             returned unchanged.
 
@@ -247,7 +247,7 @@ def settle(
         results: Folder of results. If it is given, the recipes with undecided claims in
             these results are run, with seeds that the results do not contain. By default
             the recipes that have been run on this disk are used.
-        execution: Where and how tasks run; by default one after another in this
+        execution: Execution options; by default tasks run one after another in this
             process.
         effort: Former name of ``execution``; it raises a ``DeprecationWarning``.
 

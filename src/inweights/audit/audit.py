@@ -73,8 +73,8 @@ class Audit:
             index) and ``line`` (its line in the file).
         name_overlap: One row per relation: ``relation`` and ``contained``, the fraction
             of the relation's facts in which the name of the object is part of the
-            subject's name, or the other way round, so that the answer can be read off
-            the name.
+            subject's name, or vice versa, so that the answer can be inferred from the
+            name.
         samples: Examples of how :func:`~inweights.audit.augment` words facts and
             questions, at most three for each relation and for each kind of question:
             ``role`` (``fact: RELATION``, or the kind of question), ``text``,

@@ -153,9 +153,9 @@ def fill(
         seed: Root seed of the random order, from 0 to 2**63 - 1.
 
     Returns:
-        The rows of the training set: first the facts in their order, then in random
-        order the added rows that fit, then repetitions of all these rows, each time in
-        a new random order, until none of them fits any more.
+        The rows of the training set: first the facts in their order, then the added
+        rows that fit, in random order, then repetitions of all these rows, each time in
+        a new random order, until none of them fits.
 
     Raises:
         ConfigError: The facts alone are longer than ``goal``, the rows would exceed the
@@ -205,7 +205,7 @@ def token_counter(folder: str | Path) -> Counter:
     """Return a function that counts the tokens of texts, without special tokens.
 
     Args:
-        folder: Folder of a model, or of its tokenizer alone.
+        folder: Folder that contains a model, or only its tokenizer.
 
     Returns:
         A function that takes a sequence of texts and returns a list with the number of

@@ -117,7 +117,7 @@ def __getattr__(name: str) -> Any:
 
 
 def decode(kind: type[C], values: Mapping[str, Any]) -> C:
-    """Build a config from a dictionary of plain values, and validate them.
+    """Build a config from a dictionary of plain values, and validate the values.
 
     Args:
         kind: Class of the config.

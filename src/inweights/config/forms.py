@@ -31,9 +31,9 @@ class Form:
 
     Attributes:
         name: Key of the JSON object that represents the value.
-        write: Function that decomposes the value into simpler ones; it raises a
+        write: Function that decomposes the value into simpler values; it raises a
             ``ConfigError`` if the value cannot be restored exactly.
-        read: Function that restores the value from the simpler ones. If these are
+        read: Function that restores the value from the simpler values. If these are
             damaged, it raises a built-in exception, such as ``ValueError`` or
             ``TypeError``.
     """

@@ -24,8 +24,8 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
     The hash covers the claim's score, target and rule, the stated number of seeds, the
     recipe's version, and the keys of everything that the recipe trains and measures at
     the scale: settings, and versions of world, model, learner and probe. The hash does
-    not cover the wording of a claim. Its source, protocol and published number are not
-    covered either, but are compared by :func:`~.stating.stands`.
+    not cover the wording of a claim. The claim's source, protocol and published number
+    are not covered either, but are compared by :func:`~.stating.stands`.
 
     Args:
         recipe: The recipe.
@@ -92,8 +92,8 @@ def code_hash(recipe: Recipe) -> str:
         recipe: The recipe.
 
     Returns:
-        16 hexadecimal digits; an empty string if the recipe has no ``derive``, or the
-        source of ``derive`` is not available.
+        A hash of 16 hexadecimal digits; an empty string if the recipe has no
+        ``derive``, or the source of ``derive`` is not available.
     """
     if recipe.derive is None:
         return ""

@@ -115,7 +115,7 @@ class Ledger:
 
     Args:
         lines: The lines, the oldest first; by default none.
-        last: Hash of the last line in the file; empty (the default), if there are no
+        last: Hash of the last line in the file; empty (the default) if there are no
             lines.
 
     Attributes:

@@ -77,7 +77,7 @@ def opposed(claims: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:
         claims: Claims with their verdicts.
 
     Returns:
-        Lists of opposite claims, by the id of the claim. A claim without opposite
+        Lists of opposite claims, keyed by the id of the claim. A claim without opposite
         claims is left out.
     """
     found: dict[str, list[ClaimResult]] = {}

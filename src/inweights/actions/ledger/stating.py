@@ -81,8 +81,8 @@ def corrected_from(
         claim: The claim as its recipe contains it.
         now: Hash of the claim by :func:`hashes`.
         code: Function that returns the hash of its recipe's code.
-        computed: Function that returns the protocols determined from the settings, by
-            id.
+        computed: Function that returns the protocols determined from the settings,
+            keyed by claim id.
 
     Returns:
         The former protocol: ``exact``, ``scaled`` or ``substitute``; ``None`` if no
@@ -125,8 +125,8 @@ def state(
 
     Returns:
         Lines that state new and changed claims, correct a protocol or reword a claim,
-        by recipe. If ``anew`` is given, a line with the reason comes first. Recipes
-        without the scale are skipped.
+        grouped by recipe. If ``anew`` is given, a line with the reason comes first.
+        Recipes without the scale are skipped.
 
     Raises:
         ConfigError: A claim of the ledger is no longer in its recipe, or an option of a

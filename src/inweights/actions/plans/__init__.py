@@ -72,7 +72,8 @@ def write_plan(
         version: The recipe's version, which is part of the key of every run; by
             default 1.
         store: Folder or address of the store of the results. Tables that it contains
-            are not computed again. By default (empty) the folder ``store`` in the plan.
+            are not computed again. If it is empty (the default), the folder ``store``
+            in the plan is used.
         plugins: Names of modules that workers import first; by default none.
         collect: Command that reads the complete results, as a list of arguments, to be
             shown in messages; by default none.

@@ -31,7 +31,7 @@ _SCHEMA = {
 
 
 def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
-    """Compare every two ways of teaching on the same questions.
+    """Compare each pair of ways of teaching on the same questions.
 
     With one seed, each answer is either right or wrong. The confidence interval is
     Tango's (1998), and the test is McNemar's exact test. With several seeds, the

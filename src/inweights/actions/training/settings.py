@@ -29,21 +29,21 @@ class TrainingSettings(Config):
             the library.
         model: A folder, a GGUF file, the name of a Hugging Face model in the local
             cache, or ``@smollm2``.
-        wording: TOML file with wordings of the relations; by default (empty) the
-            built-in ones.
+        wording: TOML file with wordings of the relations. If it is empty (the default),
+            the built-in wordings are used.
         ways: Names of the compared ways, by default all: ``untrained`` (the original
             model), ``retrieval`` (not trained; facts that BM25 finds precede a
             question), ``facts`` (fine-tuning on the facts alone), ``entities`` (the
-            facts, descriptions of entities, and relations of pairs), and ``mixture``
-            (the facts and the texts that the strategies add).
+            facts, descriptions of entities, and texts about related pairs), and
+            ``mixture`` (the facts and the texts that the strategies add).
         strategy: Names of the strategies of ``inweights augment`` with which the way
             ``mixture`` adds texts to the facts; by default ``auto``, the strategies
             that ``augment`` recommends.
         hold_out: Fraction of the bridge entities (the middle entities of two-hop
-            chains) whose chains are not stated in any training text, so that they can
-            be tested; by default 0.2.
-        floor: Minimum fraction of the tokens of a pass that state single facts; by
-            default 0.25.
+            chains) whose chains are not stated in any training text, so that these
+            chains can be tested; by default 0.2.
+        floor: Minimum fraction of the tokens in a pass that belong to statements of
+            single facts; by default 0.25.
         tokens: Number of tokens in one pass, the same for every way. If it is 0 (the
             default), the number of tokens in one pass over the mixture is used.
         questions: Maximum number of questions of each kind; by default 40.
@@ -51,10 +51,10 @@ class TrainingSettings(Config):
             ``retrieval``; by default 8.
         tuning: Settings of the fine-tuning; by default the settings of ``inweights
             finetune``, but without early stopping, and with padding, as in stored runs.
-        device: Torch device of the model, ``cpu`` (by default) or ``cuda``.
-        dtype: Data type of the model's weights: ``float32`` (by default), ``bfloat16``
+        device: Torch device of the model, ``cpu`` (the default) or ``cuda``.
+        dtype: Data type of the model's weights: ``float32`` (the default), ``bfloat16``
             or ``float16``.
-        chat: Whether the model's chat template is used; by default it is not.
+        chat: Whether the model's chat template is used; by default false.
         header: Whether the first row of the facts is a header: ``yes`` or ``no``. If it
             is empty (the default), this is detected from the rows.
         columns: Columns of subject, relation and object, by name or number; if empty,

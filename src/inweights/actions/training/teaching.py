@@ -169,7 +169,7 @@ def teach_and_ask(
 
     Returns:
         One row per measured number, with the columns ``kind``, ``name``, ``value`` and
-        ``n``, the number of questions or texts over which ``value`` is a mean (1 for
+        ``n``, the number of questions or texts over which ``value`` is averaged (1 for
         times and for the other costs of training). The kinds are:
 
         - ``accuracy`` (among candidates) and ``in words`` (of generated answers): the

@@ -87,7 +87,7 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
 
     Args:
         knowledge: The facts.
-        near: Whether to unify similar spellings as well, in the pairs that
+        near: Whether to also unify similar spellings that
             :func:`~inweights.audit.correction.near.near_spellings` marks as ``sure``.
             By default (false), similar spellings are only listed.
 

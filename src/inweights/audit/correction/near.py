@@ -34,9 +34,10 @@ class Near(NamedTuple):
         agree: Number of agreements between their facts (:meth:`.EntityKinds.evidence`);
             0 if ``torn``.
         sure: Whether the rarer name can be replaced without asking the owner of the
-            facts. No fact contradicts the replacement, and one of three conditions
-            holds: the rarer name lacks a relation that others of its kind have, it has
-            a relation that the more common name lacks, or it is only ever an object.
+            facts. This requires that no fact contradicts the replacement, and that one
+            of three conditions holds: the rarer name lacks a relation that others of
+            its kind have, it has a relation that the more common name lacks, or it is
+            only ever an object.
         torn: Whether the evidence is mixed: the names have different values of a
             relation that normally has one value, but the rarer name has only this fact
             and lacks relations that others of its kind have. Then either one value is

@@ -123,8 +123,8 @@ def compositions(
     """Describe each pair of relations that form chains.
 
     Args:
-        facts: One row per fact (``subject``, ``relation``, ``object``), identity
-            statements included.
+        facts: One row per fact (``subject``, ``relation``, ``object``), including
+            identity statements.
         chains: The listed chains, from :func:`chains_in`.
         counts: Exact numbers of chains, from :func:`chain_counts`.
 
@@ -137,7 +137,7 @@ def compositions(
         number of objects that the subject of the chain reaches in this way), ``stated``
         (number of listed chains whose subject and answer are directly connected by a
         fact) and ``share`` (fraction of the listed chains with the most common answer).
-        For a pair without a listed chain, all counts except ``chains`` are null.
+        For a pair without a listed chain, all numbers except ``chains`` are null.
     """
     reached = chains.group_by("subject", "second").agg(fan=pl.col("answer").n_unique())
     common = chains.group_by("first", "second", "answer").len()

@@ -33,7 +33,7 @@ class Row(NamedTuple):
         role: Kind of text: ``fact``, or the kind that a strategy adds (``derived``,
             ``steps``, ``paraphrase``, ``rewritten``, ``qa``, ``passage``, ``entity``,
             ``reverse``, ``identity``, ``replay``).
-        stage: Stage of the curriculum in which the text is trained, from 0.
+        stage: Stage of the curriculum in which a model is trained on the text, from 0.
         prompt: Beginning of the text, which does not contribute to the loss if only
             completions are trained; may be empty.
         completion: The rest of the text, including the space before it.

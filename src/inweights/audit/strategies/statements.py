@@ -44,12 +44,12 @@ def plain(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield rows for each fact in its other wordings, and as reworded by ``rewrite``.
+    """Yield rows that state each fact in its other wordings, or as reworded by ``rewrite``.
 
     A reworded text is used only if it differs from the original and still states the
-    fact. It must name the subject and no other entity except the object, with which it
-    must end, and contain a word of the relation. It must not contain a question mark, a
-    colon, a line break, or a negation that the original lacks.
+    fact. It must name the subject and no other entity except the object. It must end
+    with the object, and contain a word of the relation. It must not contain a question
+    mark, a colon, a line break, or a negation that the original lacks.
 
     Args:
         inputs: The facts and settings; ``wordings`` limits the number of wordings, and

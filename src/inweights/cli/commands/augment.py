@@ -78,8 +78,8 @@ class Text:
             is given; with 0, each text occurs once.
         curriculum: joint (one stage, or the stages of the file), or sa: first facts
             that make entities similar, then the others.
-        model: A model to be fine-tuned, whose tokenizer counts the tokens. The cost,
-            measured on 20 updates, is printed before anything is written.
+        model: A model to be fine-tuned, whose tokenizer is used to count tokens. The
+            cost, measured on 20 updates, is printed before anything is written.
         limit: Time limit or token limit for all epochs, such as --for 20min or --for
             200000tokens; requires --model. It sets the budget. Replayed text is not
             counted.

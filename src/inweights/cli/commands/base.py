@@ -221,8 +221,8 @@ class RunOptions:
     """Options that define where a run is stored, and how many processes compute it.
 
     Attributes:
-        runs: Folder of all runs. By default (``None``), it is
-            ``$INWEIGHTS_RUNS``, or ``./runs`` if this variable is not set.
+        runs: Folder of all runs. By default (``None``), it is ``$INWEIGHTS_RUNS``, or
+            ``./runs`` if this variable is not set.
         jobs: Number of parallel processes; 0 for one per core.
         fresh: If true, discard an earlier run with the same config.
     """
@@ -265,8 +265,8 @@ class Finished:
 
     Attributes:
         scale: Scale of the run, if a recipe is named: ``smoke``, ``cpu`` or ``paper``.
-        runs: Folder of all runs. By default (``None``), it is
-            ``$INWEIGHTS_RUNS``, or ``./runs`` if this variable is not set.
+        runs: Folder of all runs. By default (``None``), it is ``$INWEIGHTS_RUNS``, or
+            ``./runs`` if this variable is not set.
     """
 
     scale: str = "cpu"

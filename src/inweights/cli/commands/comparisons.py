@@ -203,7 +203,7 @@ def league(
 
     Args:
         model: module:factory or file.py:factory of a torch module, as for iw.wrap; its
-            code is run. By default only the stored rows are printed.
+            code is run. By default only the stored results are printed.
         scale: smoke (for a quick test) or cpu (minutes).
         entry: Options of the entry: --name, --into and --replay.
         choice: Options --seeds and --set.
@@ -215,7 +215,7 @@ def league(
         common: Options --json and --plugin.
 
     Returns:
-        The exit code: 1 if the scores of ``--replay`` differ from the stored ones,
+        The exit code: 1 if the scores of ``--replay`` differ from the stored scores,
         otherwise 0.
 
     Raises:

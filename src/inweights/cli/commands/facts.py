@@ -35,7 +35,7 @@ def world(
         changes.seed: Root seed.
         out: Folder to write.
         card: Also write a card for Hugging Face and Croissant metadata into the folder,
-            to publish it.
+            so that it can be published.
         common: Options --json and --plugin.
 
     Raises:
@@ -188,7 +188,7 @@ def audit(
     source: layouts.WordedSource = layouts.WordedSource(),
     json: base.Json = False,
 ) -> None:
-    """Examine a file of facts: list possible compositions, obstacles to them, and advice.
+    """Examine a file of facts: list possible compositions and obstacles to them, and give advice.
 
     Args:
         facts: A CSV, TSV, JSONL, JSON or Parquet file with subject, relation, object

@@ -32,7 +32,7 @@ def doctor(*, runs: base.Runs = None, json: base.Json = False) -> int:
 
 @base.app.command
 def examples(folder: Path = Path("examples"), /, *, json: base.Json = False) -> None:
-    """Write files to start with: facts.csv, edges.csv and study.toml.
+    """Write sample files: facts.csv, edges.csv and study.toml.
 
     Args:
         folder: Folder to write. It is an error if one of the files already exists.

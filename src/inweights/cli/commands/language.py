@@ -55,8 +55,8 @@ class Asking:
         before: The original model, for paired tests and changes of probability.
         words: Also evaluate generated answers; on by default.
         abstain: Also ask questions that the facts do not answer, and count how often
-            the model says so and how often it invents an answer; with --before, also
-            for the original model.
+            the model says that the answer is unknown and how often it invents an
+            answer; with --before, also for the original model.
         card: Write the scores to the model card, README.md in its folder.
     """
 
@@ -133,8 +133,8 @@ def finetune(
         out: Folder to write, which must not exist yet.
         tuning: Options of the training, such as --set, --seed and --part.
         loading: Options of the model: --device, --download and --chat.
-        loading.chat: Train with the chat template of an instruct model; then evaluate
-            with --chat too.
+        loading.chat: Train with the chat template of an instruct model; in this case,
+            also evaluate with --chat.
         json: Print JSON instead of text.
 
     Raises:

@@ -84,7 +84,7 @@ def compare(
 ) -> None:
     """Compare two runs, or the answers of two models to the same questions.
 
-    For runs, this prints verdicts, scores and different settings. For answers, it
+    For runs, this prints verdicts, scores and the settings that differ. For answers, it
     prints the difference by kind of question, with its 95% interval and McNemar's exact
     test.
 
@@ -146,7 +146,7 @@ class Parts:
         pdf: Write the figures as PDF.
         latex: Write the claims as a LaTeX table.
         csv: Write claims and tables as CSV. A ' is added before texts that a
-            spreadsheet would run as formulas.
+            spreadsheet would interpret as formulas.
         raw: With --csv, leave such texts unchanged.
     """
 

@@ -122,7 +122,7 @@ def ask(question: str) -> bool | None:
         question: The question.
 
     Returns:
-        True for yes and False for no. ``None`` if there is no terminal or the input
+        True for yes, False for no, and ``None`` if there is no terminal or the input
         ends.
     """
     if not (err.is_terminal and sys.stdin.isatty()):

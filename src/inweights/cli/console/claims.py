@@ -106,7 +106,7 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
     """Print a table of claims with verdict, measured value and target.
 
     If all claims that are not judged have the same reason, it is printed once. If there
-    are more than 19 claims, each has one line.
+    are more than 19 claims, each claim is printed on one line.
 
     Args:
         results: The judged claims.
@@ -264,8 +264,8 @@ def span(claim: ClaimResult) -> str:
         claim: The claim with its verdict.
 
     Returns:
-        The text. It is empty if the claim has no interval, such as a claim about a
-        computed number.
+        The text. It is empty if the claim has no interval, for example because its
+        number does not depend on seeds.
     """
     if claim.low is None or claim.high is None:
         return ""

@@ -189,8 +189,8 @@ def replayed(entry: Path, scores: pl.DataFrame, *, json: bool) -> int:
 
     Args:
         entry: Folder of the entry.
-        scores: Table with the stored scores (``accuracy``) and the new ones (``now``),
-            as :func:`inweights.actions.replay` returns it.
+        scores: Table with the stored scores (``accuracy``) and the new scores
+            (``now``), as :func:`inweights.actions.replay` returns it.
         json: If true, print JSON instead of text.
 
     Returns:

@@ -118,9 +118,9 @@ def markdown(
     Args:
         results: The judged claims.
         scale: Scale of the runs.
-        kept: The stored results table that contains the claims. It adds a summary and
-            the withdrawn claims. It is ``None`` (the default) if the claims come from
-            runs.
+        kept: The stored results table that contains the claims. If it is given, a
+            summary and the withdrawn claims are added. It is ``None`` (the default) if
+            the claims come from runs.
     """
     source = "--from results" if kept else f"--scale {scale}"
     lines = [_HEAD.format(how=f"Written by `inweights verify {source} --markdown`.")]

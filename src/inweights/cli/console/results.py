@@ -217,7 +217,7 @@ def exported(files: Sequence[Path], *, json: bool) -> None:
     """Print the paths of files that were written.
 
     Args:
-        files: Paths of the files. Those below the current folder are printed relative
+        files: Paths of the files. Paths below the current folder are printed relative
             to it.
         json: If true, print a JSON list of the paths as given, instead of one path per
             line.

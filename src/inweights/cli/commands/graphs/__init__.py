@@ -92,7 +92,7 @@ def atlas(
     with the graph. It runs the recipe beyond/real-graphs on other graphs.
 
     With --embedding or --model, nothing is trained. The page shows existing vectors,
-    and compares their measures before and after their names are shuffled.
+    and compares their measures with correct names and with shuffled names.
 
     With --paths, a transformer is trained on edges and paths of a path-star and
     evaluated on held-out paths. This is the recipe geometric-memory/fig3 with its
