@@ -107,8 +107,8 @@ def guarded(function: Callable[P, T]) -> Callable[P, T]:
     """Wrap a function so that its errors name the argument that is unsuitable.
 
     Python's errors for an unsuitable value, such as ``TypeError``, ``ValueError``,
-    ``AttributeError`` or ``KeyError``, are replaced by a ``DataError``, and so are
-    errors of polars. These errors are passed on unchanged: errors in a user's own code,
+    ``AttributeError`` or ``KeyError``, and errors of polars are replaced by a
+    ``DataError``. The following errors are not replaced: errors in a user's own code,
     such as a function that is passed in; Python's error for a missing argument; and
     every :class:`~inweights.errors.InweightsError`.
 

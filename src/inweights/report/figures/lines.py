@@ -27,8 +27,8 @@ class Lines(Panel):
     A line shows the mean over the seeds, its band the 95% confidence interval (with at
     least five seeds), and each faint dot an individual seed. On an axis with few
     positions, the series are slightly offset, so that identical series remain visible.
-    Rows whose column ``control`` is neither ``none`` nor null belong to controls, which
-    are drawn as grey bands.
+    Rows with a value other than ``none`` or null in the column ``control`` belong to
+    controls, which are drawn as grey bands.
 
     Attributes:
         facet: Name of the column that distinguishes panels, which share the axis of

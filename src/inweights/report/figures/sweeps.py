@@ -32,9 +32,9 @@ class Sweeps:
 
     A mark shows the mean over the seeds, and its bar the 95% confidence interval. With
     fewer than five seeds, the individual seeds are shown as dots instead of the bar. If
-    the values of a setting are numbers, lines connect their marks. Rows whose column
-    ``control`` is neither ``none`` nor null belong to controls, which are drawn as grey
-    bands.
+    the values of a setting are numbers, lines connect their marks. Rows with a value
+    other than ``none`` or null in the column ``control`` belong to controls, which are
+    drawn as grey bands.
 
     Attributes:
         table: Table with a column ``seed`` and the columns that are named below.

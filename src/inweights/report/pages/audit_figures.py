@@ -20,7 +20,7 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
     Each bar is divided into the questions that follow from the facts, those that follow
     once identities are added, those whose answers tie, and those that fail. If the
     table contains no prediction, each bar is divided into the chains that can be
-    answered correctly without attention, and the other chains.
+    answered correctly without attention, and the remaining chains.
 
     Args:
         outlook: Table that :func:`inweights.audit.outlook` returned, with at least one

@@ -34,8 +34,9 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
     treated as a change, since the work itself may have written it.
 
     Args:
-        planned: Hashes by path, as :func:`~inweights.support.keys.sources.sources_of`
-            returned them when the work was planned.
+        planned: Hashes keyed by path, as returned by
+            :func:`~inweights.support.keys.sources.sources_of` when the work was
+            planned.
         value: The configs and functions of the work.
 
     Raises:

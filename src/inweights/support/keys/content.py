@@ -55,8 +55,9 @@ def contents_of(*names: str) -> dict[str, str]:
     Returns:
         A dictionary that maps each name to the :func:`fingerprint` of a file or folder,
         or to the revision of a model in the local cache of the Hugging Face hub. Names
-        that are neither an existing path nor a model in the cache are left out, and so
-        are names that begin with ``@``, which refer to data of an installed package.
+        that are neither an existing path nor a model in the cache are left out. Names
+        that begin with ``@``, which refer to data of an installed package, are also
+        left out.
 
     Raises:
         DataError: A file cannot be read.

@@ -172,8 +172,8 @@ def advise_identities(
 
     Returns:
         The advice; its ``identities`` are empty if no set that was tried makes a
-        further query follow. ``None`` if the bridges of all failing queries already
-        have their identities, or if no time is left.
+        further query follow. The result is ``None`` if the bridges of all failing
+        queries already have their identities, or if no time is left.
     """
     known = stated_identities(world)
     follows = following(queries)

@@ -108,8 +108,8 @@ def worlds_of(
 
     Args:
         world: Facts and queries.
-        parts: Facts of each part, and whether it is cut, as :func:`parts_of` yields
-            them.
+        parts: Facts of each part, and whether it is cut, as yielded by
+            :func:`parts_of`.
 
     Yields:
         The world of a part, and the indices of its ``q`` queries in the whole world,

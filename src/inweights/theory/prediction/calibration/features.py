@@ -64,8 +64,8 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
         is correct for the query; ``reached``, the logarithm of one plus the number of
         facts that end in a bridge of the query; ``rivals``, the logarithm of the number
         of distinct answers of the last relation; ``complexity``, the logarithm of the
-        number of answers that any chain gives to the subject; ``steps``, the number of
-        facts in the chain.
+        number of objects that chains with the same last relation reach from the
+        subject; ``steps``, the number of facts in the chain.
 
         The last columns are the features :data:`SEVERAL`, which are 0 for a query with
         one correct answer: ``right``, the logarithm of the number of correct answers;
@@ -157,15 +157,14 @@ def properties(world: World) -> dict[str, float]:
         Dictionary that maps the name of each property to its value. Only facts whose
         prompts have two tokens (a subject and a relation) and that are not identities
         are considered. The properties are ``facts`` (logarithm of the number of
-        different facts),
-        ``identities`` (of the answers that are also subjects, the fraction that has an
-        identity), ``evenness`` (entropy of the answers of a relation divided by its
-        maximum, mean over the relations), ``shared`` (fraction of the answers that
-        several relations have), ``symmetric`` (fraction of the facts whose reverse is
-        also a fact), ``several`` (fraction of the prompts of facts that have several
-        answers), ``steps`` (mean number of facts in the chain of a query; 2 if no query
-        chains facts), ``right`` and ``density`` (means of these features of
-        :func:`query_features` over the queries that chain facts).
+        distinct facts), ``identities`` (of the answers that are also subjects, the
+        fraction that has an identity), ``evenness`` (entropy of the answers of a
+        relation divided by its maximum, mean over the relations), ``shared`` (fraction
+        of the answers that several relations have), ``symmetric`` (fraction of the
+        facts whose reverse is also a fact), ``several`` (fraction of the prompts of
+        facts that have several answers), ``steps`` (mean number of facts in the chain
+        of a query; 2 if no query chains facts), ``right`` and ``density`` (means of
+        these features of :func:`query_features` over the queries that chain facts).
     """
     after = _after(world)
     known = stated_identities(world)

@@ -125,7 +125,7 @@ class Bounds:
 
     @property
     def gap(self) -> float:
-        """Certified relative gap, ``1 - bound / optimum``; infinite without an upper bound."""
+        """Certified relative gap, ``1 - bound / optimum``; infinite if there is no upper bound."""
         return 1.0 - self.bound / self.optimum if np.isfinite(self.optimum) else np.inf
 
     def take_upper(self, templates: Float[Floats, "P K"]) -> float:

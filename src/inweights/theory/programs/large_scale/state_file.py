@@ -59,7 +59,7 @@ class StateFile:
         """Return the stored state.
 
         Returns:
-            Arrays keyed by name, as :meth:`write` stored them; ``None`` if there is no
+            Arrays keyed by name, as stored by :meth:`write`; ``None`` if there is no
             file.
 
         Raises:
