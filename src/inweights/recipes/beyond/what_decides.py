@@ -159,11 +159,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           accuracy of the cells at the low level. If several pairs have the same column
           in the design, only the first one is listed. Columns: ``term, order, seed,
           effect``.
-        - ``main_effects``: ``effects`` of single factors. Columns: ``term, order, seed,
-          effect, what``.
+        - ``main_effects``: the rows of ``effects`` for individual factors. Columns:
+          ``term, order, seed, effect, what``.
         - ``shares``: a row per term, largest first: ``share`` of the variance between
-          cells that it explains, with ``low`` and ``high``, its 95% interval from
-          resampled seeds. Columns: ``term, order, share, low, high``.
+          cells that it explains, with ``low`` and ``high``, the ends of its 95%
+          interval from resampled seeds. Columns: ``term, order, share, low, high``.
         - ``shares_by_seed``: a row per seed and each of the 12 largest terms: the same
           share, within this seed. Columns: ``term, seed, share, what``.
 

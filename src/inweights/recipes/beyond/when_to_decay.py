@@ -46,9 +46,9 @@ class Settings(iw.Config):
             weights.
         width: Width of the models that compare all combinations of heads, phases and
             decayed parameters.
-        other_widths: Additional widths. At these, only a tied head is trained, once
-            without decay and once with decay throughout. The learning rate is inversely
-            proportional to the width.
+        other_widths: Additional widths. At these widths, only models with a tied head
+            are trained, once without decay and once with decay throughout. The learning
+            rate is inversely proportional to the width.
         layers: Number of blocks.
         rate: Learning rate at width 64, above 0. At width ``w`` it is multiplied by
             ``64 / w``.
@@ -112,9 +112,9 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Plan training with each head, and with decay in different phases and of different parameters.
 
-    At width ``settings.width``, every combination of a head, the phases with decay, and
-    the decayed parameters is trained. At ``settings.other_widths``, only a tied head is
-    trained, without decay and with decay throughout.
+    At width ``settings.width``, a model is trained for every combination of a head, the
+    phases with decay, and the decayed parameters. At ``settings.other_widths``, only
+    models with a tied head are trained, without decay and with decay throughout.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexity`` and ``heads``;
@@ -210,7 +210,7 @@ def at(when: str, head: str = "tied", width: int = 64) -> Score:
         when: The phases in which weights decay: ``during``, ``after`` or
             ``throughout``.
         head: ``tied`` or ``untied``; by default ``tied``.
-        width: Width of the model, one of those that the plan trains; by default 64.
+        width: Width of the model, one of the widths in the plan; by default 64.
 
     Returns:
         The score of the column ``gain``.

@@ -162,8 +162,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           number of tokens (``trained``) and ``loss`` of the fine-tuning. Columns:
           ``condition, seed, lost, rise, repeats, spilled, trained, loss``.
         - ``wrong``: a row per run and kind of question, with the share of generated
-          answers that begin with a wrong name of the world. Columns: ``condition, seed,
-          what, wrong``.
+          answers that begin with an incorrect name from the world. Columns:
+          ``condition, seed, what, wrong``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

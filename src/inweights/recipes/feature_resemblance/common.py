@@ -55,7 +55,7 @@ def last_loss(losses: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         by: Names of the columns that define the groups, such as the labels of a run.
 
     Returns:
-        A row per group: the columns ``by`` and ``loss``, the value at the largest step.
+        A row per group: the columns ``by``, and ``loss``, the loss at the largest step.
         If several rows have this step, the last of them is used.
     """
     ordered = losses.sort("step", maintain_order=True)
@@ -137,7 +137,7 @@ def near(
     """Return a similarity with a target range: the printed value plus or minus a tolerance.
 
     Args:
-        similarity: The score of the cosine.
+        similarity: The score, a cosine similarity.
         printed: Value that the paper prints, from -1 to 1.
         tolerance: Largest allowed distance from the printed value; by default 0.03. The
             upper end of the target range is capped at 1.

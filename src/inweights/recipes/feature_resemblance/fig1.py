@@ -147,8 +147,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``ends``: a row per run: ``rise``, the increase in this cosine similarity from
           the first to the last layer; ``contrast``, its value in the last layer minus
           the absolute cosine similarity of inputs with different labels; and
-          ``other_rise``, the increase in the latter from the first to the last layer.
-          Columns: ``model, seed, rise, contrast, other_rise``.
+          ``other_rise``, the increase in this absolute cosine similarity from the first
+          to the last layer. Columns: ``model, seed, rise, contrast, other_rise``.
         - ``predicted``: a row per seed and layer (up to depth 4) of the linear network,
           with the predicted cosine (``foretold``) and its absolute ``error``. Columns:
           all columns of ``cosines``, plus ``foretold, error``.

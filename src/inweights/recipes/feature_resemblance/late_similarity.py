@@ -32,9 +32,10 @@ class Settings(iw.Config):
         rho: Number of copies of the similarity premise in joint training, at least 1.
         late: Number of updates of the second phase of the one-layer transformer that is
             trained layer by layer.
-        one_layer: Training of the one-layer transformer of Table 1.
-        gpt: Training of the GPT, with the initialisation of GPT-2.
-        end_to_end: Training of the one-layer transformer of Table 3.
+        one_layer: Settings of the one-layer transformer of Table 1 and of its training.
+        gpt: Settings of the GPT, with the initialisation of GPT-2, and of its training.
+        end_to_end: Settings of the one-layer transformer of Table 3 and of its
+            training.
         stds: Initial scales ``σ0`` (standard deviations of all matrices) of the
             transformer that is trained end to end, above 0.
     """

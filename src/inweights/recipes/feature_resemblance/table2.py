@@ -68,9 +68,9 @@ def plan(settings: Settings) -> Plan:
         (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`), for each
         seed, with the label ``condition``: the training facts and their order
         (:class:`~inweights.recipes.shared.language.analogies.Analogies`): zero-shot
-        (nothing), attribution only, joint, SA, AS, shuffled joint, shuffled SA,
-        shuffled AS (with shuffled categories). The label values listed here apply to
-        the default settings.
+        (none), attribution only, joint, SA, AS, shuffled joint, shuffled SA, shuffled
+        AS (with shuffled categories). The label values listed here apply to the default
+        settings.
 
     Raises:
         ConfigError: ``rows`` is 1 or negative, or a condition is unknown.

@@ -138,7 +138,7 @@ class OneLayerTraining(iw.Config):
 
         Args:
             world: Config of the world.
-            roles: Roles of facts that are trained on, with their weights.
+            roles: Roles of the facts to train on, with their weights.
 
         Returns:
             The arguments ``world``, ``roles``, ``model``, ``rate`` and ``steps`` of
@@ -159,7 +159,7 @@ class OneLayerTraining(iw.Config):
         Args:
             labels: Additional labels of the table. ``model`` is always ``one-layer``.
             world: Config of the world.
-            roles: Roles of facts that are trained on, with their weights.
+            roles: Roles of the facts to train on, with their weights.
             **options: Additional arguments of
                 :func:`inweights.probes.resemblance.predicted_similarity`.
 
@@ -233,7 +233,7 @@ class EndToEndTraining(iw.Config):
 
 
 class GPTTraining(iw.Config):
-    """Settings of a GPT that is trained end to end until its training loss is low enough.
+    """Settings of a GPT that is trained end to end until its training loss reaches a given value.
 
     Attributes:
         model: Config of the GPT.

@@ -50,9 +50,9 @@ class Settings(iw.Config):
         conditions: Names of the conditions to use, any of ``the code's``, ``the code's,
             bf16`` and ``ours``. Claims are judged under ``the code's``.
         wide: Width of the wide TinyNN, at least 1. It is trained for the same number of
-            updates as the narrow one on the grid.
-        longer: Smallest number of updates of the TinyNN with frozen embeddings at the
-            learning rate of B.2. If B.2 states a larger number, that number is used.
+            updates as the narrow TinyNN on the grid.
+        longer: Minimum number of updates of the TinyNN with frozen embeddings at the
+            learning rate of B.2. If B.2 specifies a larger number, that number is used.
         looks: Approximate number of measurements during a training run, at least 1.
     """
 

@@ -256,8 +256,8 @@ def trials(
             embeddings).
         most: Maximum number of updates, except for Node2Vec. If ``None`` (the default)
             or 0, the paper's numbers are used.
-        descent: Settings of Node2Vec. ``None``, the default, means
-            ``Node2VecDescent()``.
+        descent: Settings of Node2Vec. If ``None`` (the default), ``Node2VecDescent()``
+            is used.
         shuffled: Whether nodes are numbered in a random order (the default). Otherwise
             neighbours have similar numbers.
         conditions: Names of the conditions; by default ``the code's`` and ``ours``.

@@ -152,8 +152,8 @@ class Settings(iw.Config):
 
     Attributes:
         stars: Graphs in context, each with its training settings, for the conditions
-            with teacher forcing: the model reads the correct preceding tokens of the
-            answer.
+            with teacher forcing, in which the model reads the correct preceding tokens
+            of the answer.
         hidden: Graphs in context, each with its training settings, for the teacherless
             condition.
         every: Number of steps between two points of the curves, at least 1.

@@ -91,7 +91,7 @@ class PathStarTraining(iw.Config):
         arms: Number of arms, at least 2.
         nodes: Number of nodes of a path, including root and leaf; at least 3.
         pauses: Number of pause tokens between the leaf and its path, at least 0.
-        model: Config of the GPT or Mamba that is trained.
+        model: Config of the GPT or Mamba to train.
         edges: Number of updates on edges alone, if training on edges comes first.
         paths: Number of updates on paths after the updates on edges.
         together: Number of updates if training mixes edges and paths.

@@ -26,9 +26,9 @@ def roc_auc(
 
     Returns:
         A row per group, in the order of the first rows of the groups: the columns
-        ``by``; ``auc``, from 0 to 1; and ``place`` (for figures), the position, counted
-        from 1, of the group's value in the last column of ``by``, among the values in
-        the order in which they first occur in the table.
+        ``by``; ``auc``, from 0 to 1; and ``place`` (for figures), the rank, counted
+        from 1, of the group's value in the last column of ``by``, in order of first
+        occurrence in the table.
     """
     # By the mean rank of ties, so that a predictor with few values is not favoured by
     # the order of the rows.

@@ -137,7 +137,8 @@ def over_blocks(
 def half_time(curves: pl.DataFrame, column: str, by: Sequence[str]) -> pl.DataFrame:
     """Return the first step at which a column is half-way from its first value to its maximum.
 
-    Half-way means a value of at least the mean of the first value and the maximum.
+    The column is half-way when its value is at least the mean of its first value and
+    its maximum.
 
     Args:
         curves: A row per ``step`` of each curve, in any order.

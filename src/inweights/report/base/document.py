@@ -33,8 +33,8 @@ def document(
         title: Title of the page, as plain text, which is escaped here.
         body: Content of the page, as HTML, which is not escaped.
         styles: File names of style sheets in ``report/assets``, such as ``page.css``.
-        scripts: Texts of scripts, which are placed at the end of the body; by default
-            none.
+        scripts: Source code of scripts, which are placed at the end of the body; by
+            default none.
         class_: CSS class of the body element; ``None`` for no class.
 
     Returns:

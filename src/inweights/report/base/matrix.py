@@ -21,7 +21,7 @@ class Matrix:
     """Matrix with the labels and groups of its rows and columns.
 
     Attributes:
-        values: The numbers, ``[rows, columns]``, float64; NaN for missing numbers.
+        values: Float64 array of shape ``[rows, columns]``; missing values are NaN.
         rows: Labels of the rows.
         columns: Labels of the columns.
         boxes: Indices ``(row, column)`` of cells that are drawn with a box.

@@ -32,7 +32,7 @@ def drawing(kind: str) -> Callable[[D], D]:
     The arguments of the function are the tables in the figure's ``sources``, in their
     order, followed by keyword-only options that are plain values. It returns a
     matplotlib ``Figure``, and the library's style is active while it is called. A
-    dataclass can be registered, too. Its fields are the tables, followed by
+    dataclass can also be registered. Its fields are the tables, followed by
     keyword-only options, and its method ``draw()`` returns the figure.
 
     Args:

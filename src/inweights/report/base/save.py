@@ -53,8 +53,8 @@ def png(figure: Figure, scale: float = 2.0) -> bytes:
 
     Args:
         figure: The figure.
-        scale: Resolution in units of 100 dots per inch; by default 2, which means 200
-            dots per inch.
+        scale: Resolution in units of 100 dots per inch; by default 2, which corresponds
+            to 200 dots per inch.
     """
     stream = io.BytesIO()
     with style.context(), _canvas(figure, FigureCanvasAgg, 100 * scale) as canvas:

@@ -149,7 +149,7 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
     """Return the facts of an invented world, or real facts, and the wording of their statements.
 
     Args:
-        world: Config of the invented world. ``None`` means real facts.
+        world: Config of the invented world. If ``None``, real facts are used.
         seed: Root seed of the invented world. It has no effect on real facts.
 
     Returns:
