@@ -1,4 +1,4 @@
-"""Our experiment: how many similarity facts must come first for the attribution to transfer?"""
+"""Our experiment: which weight must similarity facts have early for attributions to transfer?"""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Our experiment: do identities make a pretrained model compose? A comparison of five mixes."""
+"""Our experiment: do identities make a pretrained model compose? Five mixtures are compared."""
 
 from functools import partial
 

@@ -1,10 +1,10 @@
 """Our experiment: over how long a path does the geometry of edges reach? A law with three factors.
 
-A leaf's own first node can be found from embeddings that have learnt edges alone, up to
-some length of the path. Thirty times the usual weight decay while edges are learnt
-removes what distinguishes near nodes, and keeps what all nodes of an arm share. Some
-steps at the usual decay then restore the edges. A model needs enough training paths to
-use this geometry. With few arms it memorises the paths instead.
+A leaf's own first node can be found from embeddings that were trained on edges alone, up
+to some length of the path. Thirty times the usual weight decay during training on edges
+removes what distinguishes near nodes, and preserves what all nodes of an arm share. Some
+steps at the usual decay then restore the edges. A model needs enough training paths
+to use this geometry. With few arms, it memorises the paths instead.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""Our experiment: in which settings do identities enable composition? A map by nine axes."""
+"""Our experiment: in which settings do identities enable composition? A map of nine settings."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Late training on the similarity premise (AS), in every reading that the paper's text allows."""
+"""Late training on the similarity premise (AS), in every interpretation of the paper's text."""
 
 from itertools import product
 
