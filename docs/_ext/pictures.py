@@ -1,9 +1,8 @@
-"""Keep the first figure of each finished run for the site: ``docs/images/recipes/*.webp``.
+"""Save the first figure of each finished run as a picture for the site.
 
-What is drawn for a phone is beside it, ``*-phone.webp``.
-
-``python docs/_ext/pictures.py [FOLDER OF RUNS]``; ``make board`` does it. A recipe
-without a run on this disk keeps the picture that it has.
+The pictures are ``docs/images/recipes/*.webp``; ``*-phone.webp`` are the versions for
+phones. Usage: ``python docs/_ext/pictures.py [FOLDER OF RUNS]``, which ``make board``
+runs. The picture of a recipe without a finished run is not changed.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ WIDTH = 1200
 
 
 def main(runs: str | None = None) -> None:
-    """Draw, shrink and write."""
+    """Draw each figure, reduce it to the size of the site, and write it."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name in recipe_names():
         outcome = find(name, runs=runs)

@@ -1,7 +1,7 @@
-"""Write the reports of ``docs/report`` as PDF and HTML, every number from ``results/``.
+"""Write the reports in ``docs/report`` as PDF and HTML, with the numbers in ``results/``.
 
-``python docs/_ext/report.py [FOLDER OF RESULTS] [FOLDER TO WRITE]``; ``make report``
-does it, into ``docs/_build/report``.
+Usage: ``python docs/_ext/report.py [FOLDER OF RESULTS] [FOLDER TO WRITE]``, which
+``make report`` runs. The default folder is ``docs/_build/report``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main(
     results: str = str(ROOT / "results"),
     folder: str = str(ROOT / "docs" / "_build" / "report"),
 ) -> None:
-    """Fill, write and say where the files are."""
+    """Fill the templates, write the files, and print their paths."""
     evidence = Evidence(Path(results))
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)

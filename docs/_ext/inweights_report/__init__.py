@@ -1,9 +1,9 @@
-"""The reports of ``docs/report``: templates whose numbers are filled in from ``results/``.
+"""Write the reports in ``docs/report``: templates whose numbers come from ``results/``.
 
-:class:`Evidence` reads the board, the stored tables and the protocols; :func:`fill`
-fills a template and refuses a number that was typed by hand; :func:`typeset` makes the
-PDF and :func:`web_page` the HTML. ``docs/_ext/report.py`` is the command, and the site
-shows the same text.
+:class:`Evidence` reads the board, the stored tables and the protocols. :func:`fill`
+fills a template and refuses numbers that were typed by hand. :func:`typeset` writes
+the PDF and :func:`web_page` the HTML page. ``docs/_ext/report.py`` is the command; the
+site shows the same text.
 """
 
 from inweights_report.evidence import Evidence

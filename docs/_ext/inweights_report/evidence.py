@@ -1,4 +1,4 @@
-"""What a report may refer to: the board, the ledger, stored tables, protocols and costs."""
+"""Read what a report refers to: the board, the ledger, stored tables, protocols and costs."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _FAILED = ("not reproduced", "not seen in a substitute")
 
 
 class Evidence:
-    """The results of a folder, and what recipes and papers state.
+    """Results in a folder, with the statements of recipes and papers about them.
 
     Args:
-        results: Folder with ``ledger.jsonl``, ``scores`` and ``report``; by default that
-            of this repository.
+        results: Folder with ``ledger.jsonl``, ``scores`` and ``report``; by
+            default the folder of this repository.
     """
 
     def __init__(self, results: Path = RESULTS) -> None:
@@ -47,12 +47,12 @@ class Evidence:
 
     @cached_property
     def board(self) -> Board:
-        """Every claim with its verdict."""
+        """Claims of all recipes, with their verdicts."""
         return read_board(self.results, SCALE)
 
     @cached_property
     def by_id(self) -> dict[str, ClaimResult]:
-        """The claims of the board by their names."""
+        """Claims of the board, keyed by name."""
         return {claim.id: claim for claim in self.board.claims}
 
     def claim(self, name: str) -> ClaimResult:
@@ -68,7 +68,7 @@ class Evidence:
         return self.by_id[name]
 
     def cited(self, recipe: str) -> Cited:
-        """Return the claims of a recipe, to be referred to by their short names."""
+        """Return the claims of a recipe, which a template refers to by their short names."""
         return Cited(self, recipe)
 
     def chosen(
@@ -79,13 +79,14 @@ class Evidence:
         verdict: str = "",
         protocol: str = "",
     ) -> list[ClaimResult]:
-        """Return the claims of the board that fit, without checks.
+        """Return the claims of the board that meet all conditions; checks are left out.
 
         Args:
-            source: Whose claims: a paper, or ``ours``. By default those of all.
+            source: Name of a paper, or ``ours``. By default all.
             recipe: Name of a recipe, or of a folder of recipes. By default all.
-            verdict: Their verdict. By default any.
-            protocol: How near to the paper's protocol they are. By default any.
+            verdict: Verdict on the claims. By default any.
+            protocol: How close the settings are to the protocol of the paper. By default
+            any.
         """
         return [
             claim
@@ -98,11 +99,11 @@ class Evidence:
         ]
 
     def count(self, **wanted: str) -> int:
-        """Return how many claims fit; :meth:`chosen` has the arguments."""
+        """Return the number of claims that meet all conditions (see :meth:`chosen`)."""
         return len(self.chosen(**wanted))
 
     def seeds(self, **wanted: str) -> str:
-        """Return the least and the largest number of seeds of the claims that fit."""
+        """Return the smallest and the largest number of seeds of the claims that are selected."""
         found = [c.replicates for c in self.chosen(**wanted) if c.low is not None]
         return f"{min(found)} to {max(found)}"
 
@@ -117,7 +118,7 @@ class Evidence:
         return len(self.board.ledger_lines.lines)
 
     def stored(self, recipe: str, table: str) -> pl.DataFrame:
-        """Return a stored table of a judged run.
+        """Return a table that is stored for a judged run.
 
         Args:
             recipe: Short name of the recipe, such as ``positions-decide``.
@@ -132,10 +133,10 @@ class Evidence:
             recipe: Short name of the recipe.
             table: Name of the table.
             column: Name of the column.
-            **wanted: Values of columns that its rows have.
+            **wanted: Values of columns, which select the rows.
 
         Raises:
-            DataError: The table has no such rows.
+            DataError: The table contains no such rows.
         """
         rows = self.stored(recipe, table)
         for name, value in wanted.items():
@@ -145,7 +146,7 @@ class Evidence:
         return number(float(str(rows[column].median())))
 
     def paper(self, name: str) -> PaperText:
-        """Return which text and which code of a paper were read."""
+        """Return a description of the text and the code of a paper that were read."""
         protocol = recipe_of(name).protocol
         if protocol is None:
             raise DataError(f"no protocol of {name} is stated")
@@ -153,12 +154,12 @@ class Evidence:
 
     @property
     def wrong(self) -> str:
-        """How many of the papers' verdicts are expected to be wrong, at most."""
+        """Largest expected number of wrong verdicts on claims of papers."""
         return number(self.board.false_at_most)
 
     @property
     def version(self) -> str:
-        """Version of the package."""
+        """Version of the library."""
         return version_of("inweights")
 
     @property
@@ -172,7 +173,7 @@ class Evidence:
         return self.date[:4]
 
     def stated(self, paper: str, part: str, setting: str) -> PaperSetting:
-        """Return what a paper and its code state of one setting.
+        """Return the value of one setting according to a paper and to its code.
 
         Args:
             paper: Name of the paper, such as ``geometric-memory``.
@@ -189,12 +190,12 @@ class Evidence:
         return parts[part].settings[setting]
 
     def setting(self, recipe: str, leaf: str, **labels: str) -> str:
-        """Return the values of a setting over the trials of a recipe, in words.
+        """Return the values of a setting in the trials of a recipe, as text.
 
         Args:
             recipe: Name of the recipe.
             leaf: Path of the setting, such as ``model.width``.
-            **labels: Labels that the trials have, such as ``world="grid"``.
+            **labels: Labels that select the trials, such as ``world="grid"``.
         """
         values = [
             in_words(trial.values[leaf])
@@ -204,16 +205,16 @@ class Evidence:
         return " / ".join(dict.fromkeys(values))
 
     def cost(self, recipe: str) -> str:
-        """Return how long a recipe takes, in words."""
+        """Return the running time of a recipe, as text."""
         return cost_of(recipe) or "not timed"
 
     def hours(self, folder: str) -> str:
-        """Return the processor hours of all recipes of a folder that are timed."""
+        """Return the processor hours of all recipes in a folder whose running time is known."""
         recipes = {claim.id.rpartition("/")[0] for claim in self.chosen(recipe=folder)}
         return f"{sum(minutes_of(name) or 0.0 for name in recipes) / 60:.0f}"
 
     def cite(self, paper: str) -> str:
-        """Return authors, title and number of a paper in one line."""
+        """Return the authors, the title and the arXiv number of a paper in one line."""
         about = dict(papers()[paper].citation)
         where = about.get("eprint", "")
         place = f"arXiv:{where}" if where else about.get("booktitle", "")
@@ -224,13 +225,13 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Cited:
-    """The claims of one recipe, as a template refers to them.
+    """Claims of one recipe, to which a template refers.
 
-    ``holds``, ``fails`` and ``undecided`` say in the template what its sentence says, and
-    refuse to fill it once the board says otherwise.
+    In a template, ``holds``, ``fails`` and ``undecided`` repeat the statement of the
+    sentence around them. If the board has a different verdict, they raise an error.
 
     Attributes:
-        evidence: Where they are.
+        evidence: The results that contain the claims.
         recipe: Name of the recipe.
     """
 
@@ -238,19 +239,19 @@ class Cited:
     recipe: str
 
     def holds(self, name: str) -> str:
-        """Return number and interval of a claim that is reproduced or consistent."""
+        """Return the number and the interval of a claim that is reproduced or consistent."""
         return self._shown(name, _HELD)
 
     def fails(self, name: str) -> str:
-        """Return number and interval of a claim that is not reproduced, or not seen."""
+        """Return the number and the interval of a claim that is not reproduced, or not seen."""
         return self._shown(name, _FAILED)
 
     def undecided(self, name: str) -> str:
-        """Return number and interval of a claim that is undecided."""
+        """Return the number and the interval of a claim that is undecided."""
         return self._shown(name, ("undecided",))
 
     def met(self, name: str) -> str:
-        """Return how many seeds meet the target."""
+        """Return the number of seeds that meet the target."""
         return met(self[name])
 
     def seeds(self, name: str) -> int:
@@ -258,11 +259,11 @@ class Cited:
         return self[name].replicates
 
     def target(self, name: str) -> str:
-        """Return the target in words."""
+        """Return the target as text."""
         return self[name].target.text.replace("-", "−")
 
     def needed(self, name: str) -> str:
-        """Return about how many seeds would decide the claim."""
+        """Return the approximate number of seeds that would decide the claim."""
         return str(self[name].needed)
 
     def __getitem__(self, name: str) -> ClaimResult:
@@ -280,7 +281,7 @@ class Cited:
 
 
 def recipe_of(paper: str) -> Recipe:
-    """Return a recipe of a paper, for what all of them share."""
+    """Return a recipe of a paper, for information that all of its recipes share."""
     return get_recipe(_FIRST[paper])
 
 
@@ -292,7 +293,7 @@ _FIRST = {
 
 
 def trials_of(recipe: str) -> list[Subject]:
-    """Return the settings of each trial of a recipe, at the scale that is judged."""
+    """Return the settings of each trial of a recipe, at the scale at which it is judged."""
     found = get_recipe(recipe)
     settings: Any
     settings, _, _ = found.resolve(SCALE)

@@ -1,4 +1,4 @@
-"""The figures of the reports, drawn from stored scores and tables."""
+"""Draw the figures of the reports from stored scores and tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from inweights_report.evidence import Evidence
 
 __all__ = ["draw_figure"]
 
-#: Width of a figure in inches: that of the text, so that type is as large as it says.
+#: Width of a figure in inches, equal to the width of the text, so that fonts keep their size.
 _WIDTH = 6.9
 _POSITIONS = "beyond/positions-decide"
 
@@ -32,15 +32,15 @@ def draw_figure(name: str, evidence: Evidence) -> Figure:
     """Return a figure of a report.
 
     Args:
-        name: Its name in the template.
-        evidence: What it is drawn from.
+        name: Name of the figure in the template.
+        evidence: The results from which it is drawn.
     """
     with style.context():
         return _DRAWN[name](evidence)
 
 
 def _of_the_recipe(which: str, table: str) -> Callable[[Evidence], Figure]:
-    """Return how a figure is drawn that a run of the recipe draws as well."""
+    """Return a function that draws a figure which a run of the recipe draws as well."""
 
     def drawn(evidence: Evidence) -> Figure:
         chosen = next(f for f in get_recipe(_POSITIONS).figures if f.id == which)
@@ -51,7 +51,7 @@ def _of_the_recipe(which: str, table: str) -> Callable[[Evidence], Figure]:
 
 
 def _share_and_ratio(evidence: Evidence) -> Figure:
-    """Token share and what is found, over how long positions are beside tokens."""
+    """Draw token share and recovered geometry over the norm of positions relative to tokens."""
     final = evidence.stored("positions-decide", "final").filter(model="GPT")
     shown = final.filter(pl.col("condition").is_in(list(_SCALES)))
     figure = style.blank(_WIDTH, 2.7)
@@ -82,17 +82,17 @@ def _share_and_ratio(evidence: Evidence) -> Figure:
 
 
 def _plain(value: float, _: object = None) -> str:
-    """A number of a logarithmic axis: texts of figures are drawn without formulas."""
+    """Return the label of a logarithmic axis as plain text, without a formula."""
     return f"{value:g}"
 
 
-#: Conditions that differ in positions alone, from small to large; without any the ratio
-#: is 0.
+#: Conditions that differ only in positions, in increasing order of the ratio, which is 0
+#: without positions.
 _SCALES = ("N(0, .02²)", "N(0, .3²)", "sinusoidal", "N(0, 1)")
 
 
 def _folds(evidence: Evidence) -> Figure:
-    """Order over even and odd pairs of the grid, a point a seed."""
+    """Draw the order over even and odd pairs of the grid, with one point for each seed."""
     found = evidence.stored("positions-decide", "grid")
     names = found["which"].unique(maintain_order=True).to_list()
     figure = style.blank(_WIDTH, 2.2)
@@ -112,7 +112,7 @@ def _folds(evidence: Evidence) -> Figure:
 
 
 def _forest(evidence: Evidence) -> Figure:
-    """Every claim of the recipe: each seed, the interval and the target."""
+    """Draw every claim of the recipe: each seed, the interval and the target."""
     claims = evidence.chosen(recipe=_POSITIONS)
     figure = style.blank(_WIDTH, 0.19 * len(claims) + 0.6)
     axes = figure.subplots()
@@ -140,7 +140,7 @@ def _forest(evidence: Evidence) -> Figure:
 
 
 def _target(axes: Axes, claim: ClaimResult, place: int) -> None:
-    """Shade where the score has to lie."""
+    """Shade the range in which the score must lie."""
     target = claim.target
     least = -1.08 if target.least is None else target.least
     most = 1.08 if target.most is None else target.most
@@ -150,7 +150,7 @@ def _target(axes: Axes, claim: ClaimResult, place: int) -> None:
 
 
 def _bars(*folders: str, source: str = "") -> Callable[[Evidence], Figure]:
-    """Return how verdicts are drawn by recipe."""
+    """Return a function that draws the verdicts of each recipe as a bar."""
 
     def drawn(evidence: Evidence) -> Figure:
         claims = [
@@ -172,7 +172,7 @@ def _bars(*folders: str, source: str = "") -> Callable[[Evidence], Figure]:
 
 
 def _stacked(found: Mapping[str, Counter[str]]) -> Figure:
-    """Horizontal bars of verdicts, one for each name."""
+    """Draw horizontal bars of verdicts, one for each name."""
     names = sorted(found, key=_natural)
     figure = style.blank(_WIDTH, 0.145 * len(names) + 0.9)
     axes = figure.subplots()
@@ -205,7 +205,7 @@ def _natural(name: str) -> list[Any]:
 
 
 def _beside_print(evidence: Evidence) -> Figure:
-    """What Feature Resemblance prints beside what was measured."""
+    """Draw measured numbers over the numbers that Feature Resemblance prints."""
     claims = evidence.chosen(source="feature-resemblance")
     figure = style.blank(_WIDTH, 3.0)
     left, right = figure.subplots(1, 2)
@@ -243,7 +243,7 @@ def _printed(axes: Axes, claims: Sequence[ClaimResult], title: str) -> None:
 
 
 def _verdict_legend() -> tuple[list[Any], list[str]]:
-    """Return marks and names of the verdicts that are drawn."""
+    """Return the marks and the names of the verdicts that are drawn."""
     from matplotlib.lines import Line2D
 
     names = [name for name in VERDICTS if name != "not judged"]

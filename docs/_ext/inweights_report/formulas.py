@@ -1,4 +1,4 @@
-"""Formulas as small pictures, which the PDF and a page without scripts both can show."""
+"""Draw formulas as small pictures, for the PDF and for pages without scripts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from matplotlib.mathtext import MathTextParser, math_to_image
 __all__ = ["Formula", "formula"]
 
 _SIZE = 10.5
-#: What matplotlib's formulas have no name for.
+#: Replacements for commands that matplotlib's formulas do not support.
 _NAMES = {
     r"\lVert": r"\Vert",
     r"\rVert": r"\Vert",
@@ -30,12 +30,12 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula as an SVG file.
+    """Formula that is drawn as an SVG picture.
 
     Attributes:
-        svg: The picture.
-        height: Its height in points, with what is below the line.
-        depth: How far it reaches below the line, in points.
+        svg: Content of the SVG file.
+        height: Height of the picture in points, including the part below the baseline.
+        depth: Height of the part below the baseline, in points.
     """
 
     svg: str
@@ -47,7 +47,7 @@ def formula(latex: str) -> Formula:
     """Return a formula as a picture.
 
     Args:
-        latex: The formula, without dollars.
+        latex: The formula in LaTeX, without dollar signs.
     """
     text = " ".join(latex.split())
     for name, other in _NAMES.items():
@@ -63,7 +63,7 @@ def formula(latex: str) -> Formula:
         fonts = FontProperties(size=_SIZE)
         size = MathTextParser("path").parse(text, dpi=72, prop=fonts)
         stream = io.BytesIO()
-        # 72 dots an inch: a dot is a point.
+        # At 72 dots per inch, one dot is one point.
         math_to_image(text, stream, prop=fonts, dpi=72, format="svg")
     svg = stream.getvalue().decode()
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""Numbers and verdicts as a report prints them."""
+"""Format numbers and verdicts for the reports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WORDS = [
 
 
 def number(value: float) -> str:
-    """Return a number with two decimals, more where it is small and fewer where it is large.
+    """Return a number with two decimals, or more if it is small and fewer if it is large.
 
     Example:
         >>> number(-0.7473), number(0.0016), number(0.0003), number(58.0), number(-1e-16)
@@ -50,7 +50,7 @@ def number(value: float) -> str:
 
 
 def interval(claim: ClaimResult) -> str:
-    """Return what was measured with its interval; without one where it is computed."""
+    """Return the measured number with its interval; a computed number has no interval."""
     if claim.measured is None:
         return "not measured"
     if claim.low is None or claim.high is None:
@@ -59,14 +59,14 @@ def interval(claim: ClaimResult) -> str:
 
 
 def met(claim: ClaimResult) -> str:
-    """Return how many seeds meet the target: ``8 of 8``; nothing where it is computed."""
+    """Return the number of seeds that meet the target, as ``8 of 8``; empty if it is computed."""
     if claim.hits is None or claim.low is None:
         return "computed"
     return f"{claim.hits} of {claim.replicates}"
 
 
 def spread(values: pl.Series | Sequence[float]) -> str:
-    """Return the median of some seeds, with the least and the largest.
+    """Return the median over seeds, with the smallest and the largest value.
 
     Example:
         >>> spread([0.0, 0.1, 0.5])
@@ -81,7 +81,7 @@ def spread(values: pl.Series | Sequence[float]) -> str:
 
 
 def as_word(count: int) -> str:
-    """Return a small count as a word, a larger one in figures.
+    """Return a small count as a word, and a larger count in figures.
 
     Example:
         >>> as_word(8), as_word(0), as_word(21)

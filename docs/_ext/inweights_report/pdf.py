@@ -1,7 +1,7 @@
-"""Set a filled report as a PDF, by typst.
+"""Typeset a filled report as a PDF with typst.
 
-The tokens of Markdown are translated to typst; ``docs/report/layout.typ`` says how a
-page looks.
+The tokens of Markdown are translated to typst; ``docs/report/layout.typ`` defines the
+layout of the pages.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ HOW_TO_GET_IT = (
     "no PDF: typst is not installed. 'pip install typst' adds it (a wheel without "
     "dependencies, in the extra 'docs'); the HTML needs none"
 )
-#: Letters of a table above which it is set in small type, and its rows may break.
+#: Number of letters above which a table is set in small type and may be split between pages.
 _DENSE = 8000
-#: A column of at most so many characters is as wide as its text.
+#: A column whose texts have at most this number of characters is as wide as its text.
 _NARROW = 13
 
 
 class PDFToolMissingError(InweightsError):
-    """The program that sets a PDF is not installed."""
+    """The program that typesets the PDF is not installed."""
 
 
 def typeset(report: Filled, file: Path) -> int:
-    """Write a report as a PDF, the same bytes for the same text.
+    """Write a report as a PDF; the same text always gives the same bytes.
 
     Args:
         report: The filled report.
-        file: Where it is written.
+        file: Path of the PDF.
 
     Returns:
-        Its number of pages.
+        The number of pages.
 
     Raises:
-        PDFToolMissingError: typst is not installed; the text says how to get it.
+        PDFToolMissingError: typst is not installed. The message states how to install it.
     """
     if find_spec("typst") is None:
         raise PDFToolMissingError(HOW_TO_GET_IT)
@@ -78,14 +78,14 @@ def typeset(report: Filled, file: Path) -> int:
 
 
 class _Writer:
-    """Translates tokens to typst; formulas become files of a folder."""
+    """Translator of tokens to typst, which writes formulas as files to a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.formulas = 0
 
     def blocks(self, tokens: Sequence[Token]) -> str:
-        """Return blocks one below the other."""
+        """Return the blocks as typst, in their order."""
         parts: list[str] = []
         place = 0
         while place < len(tokens):
@@ -111,7 +111,7 @@ class _Writer:
         return "\n\n".join(parts)
 
     def block(self, token: Token, inside: Sequence[Token]) -> str:
-        """Return a block that is no paragraph."""
+        """Return a block that is not a paragraph as typst."""
         kind = token.type
         if kind == "heading_open":
             return f"#heading(level: {int(token.tag[1]) - 1})[{self.inline(inside[0])}]"
@@ -138,13 +138,13 @@ class _Writer:
             place = end + 1
 
     def figure(self, picture: Token, caption: Token) -> str:
-        """Return a picture above its caption."""
+        """Return a picture with its caption below it."""
         source = str((picture.children or [])[0].attrs["src"])
         alt = _quoted((picture.children or [])[0].content)
         return f"#picture({_quoted(source)}, {alt})[{self.inline(caption)}]"
 
     def table(self, tokens: Sequence[Token], caption: Token | None) -> str:
-        """Return a table below its caption, with columns as wide as their texts ask."""
+        """Return a table with its caption above it, and columns that fit their texts."""
         rows: list[list[Token]] = []
         for token, after in pairwise(tokens):
             if token.type == "tr_open":
@@ -170,11 +170,11 @@ class _Writer:
         )
 
     def inline(self, token: Token) -> str:
-        """Return the text of a paragraph or cell."""
+        """Return the text of a paragraph or cell as typst."""
         return "".join(map(self.span, token.children or []))
 
     def span(self, token: Token) -> str:
-        """Return one piece of a text."""
+        """Return one token within a text as typst."""
         opens = {"strong_open": "#strong[", "em_open": "#emph["}
         if token.type in opens:
             return opens[token.type]
@@ -193,7 +193,7 @@ class _Writer:
         raise NotImplementedError(f"a report has no '{token.type}'")
 
     def math(self, latex: str) -> str:
-        """Return a formula as a picture on the line of the text."""
+        """Return a formula as a picture on the baseline of the text."""
         made = formula(latex)
         self.formulas += 1
         name = f"formula-{self.formulas}.svg"
@@ -205,7 +205,7 @@ class _Writer:
 
 
 def _end(tokens: Sequence[Token], place: int) -> int:
-    """Return where the block ends that begins at a place."""
+    """Return the index at which a block ends that begins at the given index."""
     depth = 0
     for offset, token in enumerate(tokens[place:]):
         depth += token.nesting
@@ -215,12 +215,12 @@ def _end(tokens: Sequence[Token], place: int) -> int:
 
 
 def _picture(token: Token) -> bool:
-    """Whether a paragraph is a picture alone."""
+    """Return whether a paragraph consists only of a picture."""
     children = token.children or []
     return len(children) == 1 and children[0].type == "image"
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a string of typst."""
+    """Return a text as a string literal of typst."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""A filled report as tokens of Markdown, for the PDF and for the page."""
+"""Parse a filled report into tokens of Markdown, for the PDF and for the page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 __all__ = ["READER", "is_caption", "parse", "plain"]
 
 
-#: Options of Markdown, for those that write HTML from the tokens.
+#: Options of the Markdown parser, for modules that write HTML from the tokens.
 READER = MarkdownIt("commonmark").enable("table").use(dollarmath_plugin)
 
 
@@ -24,7 +24,7 @@ def plain(token: Token) -> str:
 
 
 def is_caption(token: Token, kind: str) -> bool:
-    """Whether an inline token is the caption of a ``Table`` or ``Figure``."""
+    """Return whether an inline token is the caption of a ``Table`` or ``Figure``."""
     children = token.children or []
     # The text before bold words at the beginning is an empty token.
     marks = [child.type for child in children if child.type != "text" or child.content]

@@ -1,4 +1,4 @@
-"""The reports as pages of the site: the same text as the PDF, filled from ``results/``."""
+"""Write the reports as pages of the site, with the same text as the PDF."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from inweights_report import (
 
 __all__ = ["PAGES", "page", "setup", "write"]
 
-#: Names of the pages.
+#: Names of the pages of reports.
 PAGES = tuple(f"report/{name}" for name in REPORTS)
 _FACTS = ("of", "code", "data", "version")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Fill the templates before Sphinx reads them; they change with the board."""
+    """Connect to Sphinx, so that the templates are filled before the pages are read."""
     app.connect("builder-inited", lambda app: write(Path(app.srcdir)))
     app.connect("env-get-outdated", lambda *_: list(PAGES))
     app.connect("source-read", _read)
@@ -40,7 +40,7 @@ def _read(app: Sphinx, name: str, source: list[str]) -> None:  # noqa: ARG001
 
 
 def write(source: Path) -> None:
-    """Write the figures of the reports, and their PDFs where these can be made.
+    """Write the figures of the reports, and their PDFs if typst is installed.
 
     Args:
         source: Folder of the documentation.
@@ -73,13 +73,13 @@ def page(name: str) -> str:
         address = f"../_static/report/{report.name}.pdf"
         lines += [f'<p><a href="{address}">This report as a PDF</a></p>', ""]
     lines += [f"- **{key}**: {report.about[key]}" for key in _FACTS]
-    # Figures are drawn for a white page.
+    # Figures are drawn for a white background.
     text = re.sub(r"(!\[[^\]]*\]\(figures/[^)]*\))", r"\1{.on-white}", report.text)
     return "\n".join([*lines, "", text])
 
 
 @cache
 def filled() -> dict[str, Filled]:
-    """Return the reports with their numbers."""
+    """Return the reports with their numbers filled in."""
     evidence = Evidence()
     return {name: fill(name, evidence) for name in REPORTS}

@@ -1,4 +1,4 @@
-"""The tables of the reports, as lines of Markdown."""
+"""Build the tables of the reports, as lines of Markdown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["TABLES", "spread_of"]
 _POSITIONS = "beyond/positions-decide"
 _MARKS = dict(zip(VERDICTS, "✓≈✗≉?–", strict=True))
 
-#: Rows of the table of text and code: part of the protocol, setting, what it is.
+#: Rows of the table of text and code: part of the protocol, setting, and its description.
 _STATED = (
     ("Path-star in the weights", "model.positions", "positions"),
     ("Path-star in the weights", "model.position_std", "positions start with std"),
@@ -55,7 +55,7 @@ _STATED = (
 
 _SHORT = {"identity-bridge": "IB", "feature-resemblance": "FR"}
 
-#: Rows of the table of settings, and what each is.
+#: Rows of the table of settings, each with its description.
 _SETTINGS = {
     "world.arms": "arms",
     "world.nodes": "nodes of a path",
@@ -89,7 +89,7 @@ _COLUMNS = (
 
 
 def _text_and_code(evidence: Evidence) -> Iterator[str]:
-    """What the paper says, what its code does, and what is trained here."""
+    """Return a table of settings in the paper, in its code, and in the library's runs."""
     rows = []
     for part, leaf, name in _STATED:
         stated = evidence.stated("geometric-memory", part, leaf)
@@ -106,7 +106,7 @@ def _text_and_code(evidence: Evidence) -> Iterator[str]:
 
 
 def _text(stated: PaperSetting) -> str:
-    """What the text says of a setting, and where."""
+    """Return the value of a setting in the text, with its place."""
     if stated.unstated:
         return "not stated"
     if stated.lost:
@@ -116,7 +116,7 @@ def _text(stated: PaperSetting) -> str:
 
 
 def _code(stated: PaperSetting) -> str:
-    """What the code has for a setting, and where."""
+    """Return the value of a setting in the code, with its place."""
     if stated.code is None:
         return "–"
     place = stated.at.partition(":")[0] if len(stated.at) > 40 else stated.at
@@ -124,7 +124,7 @@ def _code(stated: PaperSetting) -> str:
 
 
 def _settings(evidence: Evidence) -> Iterator[str]:
-    """The settings of the judged run, from its configs."""
+    """Return a table of the settings of the judged run, from its configs."""
     rows = []
     for leaf, name in _SETTINGS.items():
         cells = [evidence.setting(_POSITIONS, leaf, **labels) for labels in _COLUMNS]
@@ -136,7 +136,7 @@ def _settings(evidence: Evidence) -> Iterator[str]:
 
 
 def _ends(evidence: Evidence) -> Iterator[str]:
-    """What each condition on the path-star ends with: median, least and largest seed."""
+    """Return the final scores of each condition on the path-star: median and range over seeds."""
     final = evidence.stored("positions-decide", "final")
     rows = []
     for (model, condition), part in final.group_by(
@@ -152,7 +152,7 @@ def _ends(evidence: Evidence) -> Iterator[str]:
 
 
 def _claims(evidence: Evidence, recipe: str, source: str = "") -> Iterator[str]:
-    """Every claim of a recipe with its interval and verdict."""
+    """Return a table of every claim of a recipe, with its interval and verdict."""
     rows = [
         [
             words(claim.text),
@@ -167,7 +167,7 @@ def _claims(evidence: Evidence, recipe: str, source: str = "") -> Iterator[str]:
 
 
 def _central(evidence: Evidence, *names: str) -> Iterator[str]:
-    """Claims of a paper that are named, with place and sign of the protocol."""
+    """Return a table of the named claims of a paper, with place and sign of the protocol."""
     rows = [_row(evidence.claim(name)) for name in names]
     return table(
         ["claim of the paper", "printed", "measured", "seeds", "verdict"], rows
@@ -186,7 +186,7 @@ def _row(claim: ClaimResult) -> list[str]:
 
 
 def _verdict(claim: ClaimResult) -> str:
-    """The verdict with its mark, after the sign of the protocol."""
+    """Return the sign of the protocol, followed by the verdict with its mark."""
     sign = SIGNS[claim.protocol] if claim.protocol else ""
     return f"{sign} {_MARKS[claim.verdict]} {claim.verdict}".strip()
 
@@ -196,7 +196,7 @@ def _target(claim: ClaimResult) -> str:
 
 
 def _published(claim: ClaimResult) -> str:
-    """What the paper prints, in words; a dash where it prints nothing."""
+    """Return the number that the paper prints, or a dash if it prints none."""
     if not claim.published:
         return "–"
     _, said = claim.number
@@ -205,7 +205,7 @@ def _published(claim: ClaimResult) -> str:
 
 
 def _against(evidence: Evidence, source: str) -> Iterator[str]:
-    """Every claim of a paper that did not hold."""
+    """Return a table of every claim of a paper that did not hold."""
     claims = [
         claim
         for verdict in ("not reproduced", "not seen in a substitute")
@@ -225,7 +225,7 @@ def _against(evidence: Evidence, source: str) -> Iterator[str]:
 
 
 def _by_protocol(evidence: Evidence, *sources: str) -> Iterator[str]:
-    """Verdicts by sign of the protocol, for some papers."""
+    """Return the number of verdicts for each sign of the protocol, for the given papers."""
     shown = [verdict for verdict in VERDICTS if verdict != "not judged"]
     rows = []
     for source in sources:
@@ -243,7 +243,7 @@ def _by_protocol(evidence: Evidence, *sources: str) -> Iterator[str]:
 
 
 def _costs(evidence: Evidence, *recipes: str) -> Iterator[str]:
-    """Commands, what each runs, and how long it takes."""
+    """Return a table of commands, each with its content and its running time."""
     rows = []
     for recipe in recipes:
         seeds = max(claim.replicates for claim in evidence.chosen(recipe=recipe))
@@ -260,7 +260,7 @@ def _costs(evidence: Evidence, *recipes: str) -> Iterator[str]:
 
 
 def _every(evidence: Evidence, *sources: str) -> Iterator[str]:
-    """Every claim of some papers, checks too: a row for each recipe."""
+    """Return the claims of the given papers, including checks, with a row for each recipe."""
     chosen = [claim for claim in evidence.board.claims if claim.source in sources]
     # The recipes of a paper first, then others that judge its claims.
     chosen.sort(key=lambda claim: (sources.index(claim.source), _place(claim)))
@@ -278,7 +278,7 @@ def _every(evidence: Evidence, *sources: str) -> Iterator[str]:
 
 
 def _entry(claim: ClaimResult) -> str:
-    """A claim in few words: verdict, name and number; one that did not hold says what it is."""
+    """Return the verdict, name and number of a claim, and its sentence if it did not hold."""
     sign = SIGNS[claim.protocol] if claim.protocol else ""
     name = claim.id.rpartition("/")[2]
     parts = [words(f"{sign}{_MARKS[claim.verdict]}\u00a0") + f"`{name}`"]
@@ -294,13 +294,13 @@ def _entry(claim: ClaimResult) -> str:
 
 
 def _place(claim: ClaimResult) -> tuple[bool, str]:
-    """Return a key that sorts a claim by its recipe; those of its paper come first."""
+    """Return a key that sorts claims by recipe; recipes of the paper come first."""
     recipe = claim.id.rpartition("/")[0]
     return not recipe.startswith(claim.source), recipe
 
 
 def spread_of(frame: pl.DataFrame, column: str) -> str:
-    """Return the median of a column with the least and the largest value."""
+    """Return the median of a column with the smallest and the largest value."""
     return spread(frame[column])
 
 

@@ -1,8 +1,8 @@
 """Fill the template of a report, and find numbers in it that were typed by hand.
 
-A template is Markdown with expressions of Jinja. Every number of a result is such an
-expression, so that it follows from ``results/``. What may be typed is in
-:data:`_NO_RESULT`: names with digits, and places in a paper.
+A template is Markdown with expressions of Jinja. Every number that is a result must be
+such an expression, so that it follows from ``results/``. The numbers that may be typed,
+such as names with digits and places in a paper, match :data:`_NO_RESULT`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["FOLDER", "REPORTS", "Filled", "fill", "typed_numbers"]
 FOLDER = Path(__file__).parents[2] / "report"
 #: Names of the templates in ``docs/report``.
 REPORTS = ("positions", "two-papers")
-#: What looks like a number and is no result: code, links, places in papers, names.
+#: Numbers that are not results: in code, links, places in papers, and names.
 _NO_RESULT = re.compile(
     r"```.*?```|`[^`\n]+`|\]\([^)]*\)"
     r"|§\s?[A-Z]?[\d.]*\d"
@@ -33,7 +33,7 @@ _NO_RESULT = re.compile(
     r"|\b[A-Za-z][A-Za-z]*-?\d+\b",
     re.DOTALL,
 )
-#: A formula may have integers of one digit, as in ``x^2``.
+#: A formula may contain integers of one digit, as in ``x^2``.
 _FORMULA = re.compile(r"\$\$?(.*?)\$\$?", re.DOTALL)
 _IN_FORMULA = re.compile(r"\d*\.\d+|\d{2,}")
 _NUMBER = re.compile(
@@ -47,13 +47,13 @@ _FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 @dataclass(frozen=True)
 class Filled:
-    """A report with its numbers.
+    """Report with its numbers filled in.
 
     Attributes:
         name: Name of the template.
         text: The text as Markdown.
-        about: What stands above it: ``title``, ``type``, ``of``, ``data`` and others.
-        pictures: The figures by the names that the text has for them.
+        about: Fields of the header, such as ``title``, ``type``, ``of`` and ``data``.
+        pictures: The figures, keyed by their names in the text.
     """
 
     name: str
@@ -63,16 +63,16 @@ class Filled:
 
 
 def fill(name: str, evidence: Evidence, source: str | None = None) -> Filled:
-    """Fill a template.
+    """Fill in the numbers of a template.
 
     Args:
         name: Name of the report, one of :data:`REPORTS`.
-        evidence: What it refers to.
-        source: The template; by default that of ``docs/report``.
+        evidence: The results to which it refers.
+        source: The template; by default the one in ``docs/report``.
 
     Raises:
-        DataError: A number is typed by hand, a reference names nothing, or a sentence
-            says of a claim what the board does not.
+        DataError: A number is typed by hand, a reference does not exist, or a sentence
+            states a verdict on a claim that differs from the board.
     """
     text = source or (FOLDER / f"{name}.md").read_text("utf-8")
     typed = list(typed_numbers(text))
@@ -104,7 +104,7 @@ def fill(name: str, evidence: Evidence, source: str | None = None) -> Filled:
 
 
 def typed_numbers(text: str) -> Iterator[str]:
-    """Yield each number of a template that is no reference, with the words around it.
+    """Yield each number of a template that was typed by hand, with the words around it.
 
     Args:
         text: The template.
@@ -122,7 +122,7 @@ def typed_numbers(text: str) -> Iterator[str]:
 
 
 def _typed(text: str) -> Iterator[str]:
-    """Yield the numbers of a piece of text."""
+    """Yield the numbers in a part of the text."""
     for formula in _FORMULA.finditer(text):
         if found := _IN_FORMULA.search(formula[1]):
             yield f"{found[0]} in ${formula[1]}$"
@@ -133,7 +133,7 @@ def _typed(text: str) -> Iterator[str]:
 
 
 class _Numbered:
-    """Figures and tables of one report, numbered in the order in which they stand."""
+    """Figures and tables of one report, numbered in order of appearance."""
 
     def __init__(self, evidence: Evidence, text: str) -> None:
         self.evidence = evidence
@@ -144,19 +144,19 @@ class _Numbered:
         }
 
     def figure(self, name: str, alt: str, caller: object = None) -> str:
-        """Return a picture with its caption, which the block of the template has."""
+        """Return a picture with its caption, which is the content of the block in the template."""
         self.pictures[name] = figures.draw_figure(name, self.evidence)
         caption = " ".join(str(caller()).split()) if callable(caller) else ""
         return f"![{alt}](figures/{name}.svg)\n\n**{self.see(name)}.** {caption}\n"
 
     def table(self, name: str, *arguments: str, caller: object = None) -> str:
-        """Return a table below its caption, which the block of the template has."""
+        """Return a table below its caption, which is the content of the block in the template."""
         caption = " ".join(str(caller()).split()) if callable(caller) else ""
         lines = tables.TABLES[name.partition("-of-")[0]](self.evidence, *arguments)
         return f"**{self.see(name)}.** {caption}\n\n" + "\n".join(lines) + "\n"
 
     def see(self, name: str) -> str:
-        """Return what a figure or table is called: ``Figure 1``."""
+        """Return the numbered name of a figure or table, such as ``Figure 1``."""
         for kind, names in self.order.items():
             if name in names:
                 return f"{kind.capitalize()} {names.index(name) + 1}"
@@ -164,7 +164,7 @@ class _Numbered:
 
 
 def _environment() -> Environment:
-    # Markdown is no HTML: what is filled in is text, and escaped when it becomes a page.
+    # The filled-in values are text of Markdown; they are escaped when the page is written.
     return Environment(  # noqa: S701
         undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
     )

@@ -1,4 +1,4 @@
-"""A filled report as one HTML file that opens anywhere and asks for nothing."""
+"""Write a filled report as one HTML file that needs no other files and no network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["web_page"]
 
 
 def web_page(report: Filled) -> str:
-    """Return a report as an HTML page; figures and formulas are within it."""
+    """Return a report as an HTML page that contains its figures and formulas."""
     pictures = {
         f"figures/{name}.svg": _uri(svg(picture, name))
         for name, picture in report.pictures.items()
@@ -42,7 +42,7 @@ def web_page(report: Filled) -> str:
 
 
 class _Renderer(RendererHTML):
-    """HTML with pictures within the page, and tables that scroll in a narrow window."""
+    """Writer of HTML that embeds pictures, and whose tables scroll in a narrow window."""
 
     def __init__(self, pictures: Mapping[str, str]) -> None:
         super().__init__()

@@ -1,9 +1,9 @@
-"""The parts of the site that are written from the library itself.
+"""Write the parts of the site that are generated from the library.
 
-A page for each recipe, the gallery, the commands, and for each claim a JSON file and a
-badge at a stable address; beside the board JSON, CSV and a feed. Nothing of it is kept
-in the repository: it is made anew with each build, from the recipes and from the stored
-board in ``results/``.
+These parts are a page for each recipe, the gallery, the reference of the commands, a
+JSON file and a badge with a stable address for each claim, and the board as JSON, CSV
+and a feed. They are not part of the repository: each build generates them from the
+recipes and from the stored board in ``results/``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["setup"]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the directives, and what is written before and after a build."""
+    """Register the directives, and the functions that run before and after a build."""
     app.add_directive("citations", gallery.Citations)
     app.add_directive("folders", gallery.Folders)
     app.add_directive("gallery", gallery.Gallery)
@@ -48,7 +48,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("claim-changes", rejudged.ClaimChanges)
     app.add_directive("protocol-counts", rejudged.ProtocolCounts)
     app.add_directive("undecided-claims", undecided.UndecidedClaims)
-    # Names of the only pages that have a sidebar; all have one if it is empty.
+    # Names of the pages that have a sidebar; if it is empty, all pages have one.
     app.add_config_value("pages_with_sidebar", [], "html", types=[list])
     app.connect("builder-inited", _before)
     app.connect("env-get-outdated", _written_here)
@@ -59,7 +59,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def _before(app: Sphinx) -> None:
-    """Write the pages that Sphinx then reads; an unchanged one is left as it is."""
+    """Write the pages that Sphinx reads next; unchanged pages are not written again."""
     source = Path(app.srcdir)
     pages = dict(commands.pages())
     for entry in board.entries():
@@ -81,7 +81,7 @@ def _before(app: Sphinx) -> None:
 
 
 def _written_here(app: Sphinx, *_: Any) -> list[str]:
-    """Pages that change with recipes and board, though their files do not: read each time."""
+    """Return pages that depend on recipes and the board, so that they are always read again."""
     replies = Path(app.srcdir) / "replies"
     return [
         "board",
@@ -102,10 +102,10 @@ def _short_sidebar(
     context: dict[str, Any],
     tree: Any,  # noqa: ARG001
 ) -> None:
-    """Open the part of the sidebar that a page is in, and no other.
+    """Expand only the part of the sidebar to which a page belongs.
 
-    With all of them each page names hundreds of others, and half of the build is spent
-    on it.
+    If every part were expanded, each page would link to hundreds of others, which takes
+    half of the time of a build.
     """
     pages = app.config.pages_with_sidebar
     context["toctree"] = partial(
@@ -118,12 +118,12 @@ def _collapsed(resolve: Callable[..., str], **how: Any) -> str:
 
 
 def _no(resolve: Callable[..., str], **how: Any) -> str:  # noqa: ARG001
-    """Make no sidebar: a fifth of a build of pages of which some are opened."""
+    """Return no sidebar, which saves a fifth of the time of a build."""
     return ""
 
 
 def _read(app: Sphinx, name: str, source: list[str]) -> None:
-    """The board has a shorter page; notebooks say where they open, exercises show no marks."""
+    """Replace the board by its shorter page, and complete the text of notebooks and exercises."""
     if name == "board":
         source[0] = board_page.page()
     folder, _, short = name.partition("/")

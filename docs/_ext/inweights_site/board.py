@@ -1,4 +1,4 @@
-"""The stored board: every recipe with the verdicts that are kept in ``results/``."""
+"""Read the stored board: every recipe with the verdicts that are stored in ``results/``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROOT = Path(__file__).parents[3]
 RESULTS = _ROOT / "results"
 _PICTURES = _ROOT / "docs" / "images" / "recipes"
 
-#: Folders of recipes in the order of the site, and the names that they go by.
+#: Folders of recipes in the order of the site, with the names that the site displays.
 PAPERS = {
     "identity-bridge": "Identity Bridge",
     "feature-resemblance": "Feature Resemblance",
@@ -42,11 +42,11 @@ PAPERS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A recipe with its verdicts.
+    """Recipe with its verdicts.
 
     Attributes:
         recipe: The recipe.
-        claims: Its claims as they are stored; ``not judged`` where the board has none.
+        claims: Its stored claims; a claim without a verdict on the board is ``not judged``.
     """
 
     recipe: Recipe
@@ -54,19 +54,19 @@ class Entry:
 
     @property
     def folder(self) -> str:
-        """First part of its name."""
+        """First part of the recipe's name."""
         return self.recipe.name.partition("/")[0]
 
 
 @cache
 def kept() -> Board:
-    """Return the board that ledger and scores give."""
+    """Return the board that follows from the ledger and the stored scores."""
     return read_board(RESULTS, "cpu")
 
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Return all recipes of papers and of our own, in the order of the site."""
+    """Return all recipes, of papers and of our own, in the order of the site."""
     results = {claim.id: claim for claim in kept().claims}
     found = []
     for name in recipe_names():
@@ -80,28 +80,28 @@ def entries() -> tuple[Entry, ...]:
 
 
 def entries_of(folder: str) -> list[Entry]:
-    """Return the recipes of one folder."""
+    """Return the recipes in one folder."""
     return [entry for entry in entries() if entry.folder == folder]
 
 
 def picture(entry: Entry, end: str = "") -> str | None:
-    """Return the recipe's picture as a path within ``docs/``, if one is kept.
+    """Return the path of the recipe's picture relative to ``docs/``, if there is one.
 
     Args:
         entry: The recipe.
-        end: ``-phone`` for that of a narrow window.
+        end: ``-phone`` for the picture for narrow windows.
     """
     file = _PICTURES / f"{entry.recipe.name.replace('/', '-')}{end}.webp"
     return f"/images/recipes/{file.name}" if file.exists() else None
 
 
 def link(entry: Entry) -> str:
-    """Return a link to the recipe's page, for a table of one paper."""
+    """Return a link to the page of the recipe, for a table of one paper."""
     return (
         f"{{doc}}`{entry.recipe.name.partition('/')[2]} </recipes/{entry.recipe.name}>`"
     )
 
 
 def tally(claims: tuple[ClaimResult, ...]) -> str:
-    """Return the verdicts in a few words: ``17 of 19 reproduced, 1 undecided``."""
+    """Return a summary of the verdicts, such as ``17 of 19 reproduced, 1 undecided``."""
     return re.sub(r" claims? reproduced", " reproduced", headline(claims))

@@ -1,8 +1,8 @@
-"""The board on the site: a line for each recipe with a bar of verdicts, and a list to search.
+"""Write the board's page of the site: verdicts by recipe, and a list of claims to search.
 
 ``docs/board.md`` lists all claims in one table, for readers of the repository. On the
-site each claim stands on the page of its recipe, and here in a list that the reader
-filters; the address of a line is ``board.html#`` and the claim's name.
+site, each claim is shown on the page of its recipe, and on this page in a list that can
+be filtered. The address of a line is ``board.html#``, followed by the claim's name.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def page() -> str:
 
 
 def _recipes() -> Iterator[str]:
-    """One table; a bar shows the verdicts in each line."""
+    """Return a table with a line for each recipe, in which a bar shows the verdicts."""
     yield '<table class="docutils board"><thead><tr><th>recipe</th><th>what it shows</th>'
     yield "<th>verdicts</th></tr></thead><tbody>"
     for folder, title in PAPERS.items():
@@ -90,7 +90,7 @@ def _recipe(entry: Entry) -> str:
 
 
 def _search() -> Iterator[str]:
-    """The filters and a table of all claims, of which the script of the site shows some."""
+    """Return the filters and a table of all claims, which the script of the site filters."""
     choices: dict[str, list[str]] = {
         "paper": list(PAPERS),
         "verdict": [*VERDICTS],
@@ -112,7 +112,7 @@ def _search() -> Iterator[str]:
 
 
 def _row(claim: ClaimResult) -> str:
-    """A line of the table; its id is the claim's address on this page."""
+    """Return a line of the table, whose id is the address of the claim on this page."""
     recipe, _, short = claim.id.rpartition("/")
     says = html.escape(claim.text)
     if recipe.split("/")[0] in PAPERS:

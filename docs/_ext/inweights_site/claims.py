@@ -1,4 +1,4 @@
-"""For each claim a JSON file and a badge, at an address that stays: ``claims/<claim>.json``."""
+"""Write a JSON file and a badge for each claim, at the stable address ``claims/<claim>.json``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["badge", "write"]
 
 
 def write(folder: Path) -> None:
-    """Write all claims below a folder, and ``index.json`` with their names and verdicts."""
+    """Write all claims into a folder, and ``index.json`` with their names and verdicts."""
     index = {}
     for entry in entries():
         for claim in entry.claims:
@@ -32,7 +32,7 @@ def write(folder: Path) -> None:
 
 
 def badge(claim: ClaimResult) -> str:
-    """Return a badge: the claim's short name and its verdict, as an SVG file."""
+    """Return a badge with the short name of a claim and its verdict, as SVG."""
     name, verdict = claim.id, claim.verdict
     left, right = 7 * len(name) + 14, 7 * len(verdict) + 14
     colour, wide = COLOURS[verdict], left + right

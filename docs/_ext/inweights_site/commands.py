@@ -1,4 +1,4 @@
-"""The reference of the command line, from the commands themselves."""
+"""Write the reference of the command line from the commands."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def pages() -> Iterator[tuple[str, str]]:
     text = re.sub(
         r"^(#+) inweights (.+)$", r"\1 `\2`", text[start:], flags=re.MULTILINE
     )
-    # Under 'python -m sphinx' each usage has a part of the name of the running program.
+    # Under 'python -m sphinx', each usage contains a part of the name of that program.
     text = re.sub(r"^(inweights \S+) -m \S+", r"\1", text, flags=re.MULTILINE)
-    # That a switch is off and a list empty goes without saying.
+    # Defaults of switches (off) and of lists (empty) are not shown.
     text = re.sub(r' \*\[default: (?:False|\(\)|"")\]\*', "", text)
     rows, names = list[list[str]](), list[str]()
     for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         title, body = part.split("\n", 1)
         name = title.strip("`-")
         names.append(name)
-        # Two hyphens stay two.
+        # Two hyphens must not become a dash.
         shown = title.strip("`").replace("--", "\N{NON-BREAKING HYPHEN}" * 2)
         rows.append([f"{{doc}}`{shown} <commands/{name}>`", _first(body)])
         yield (
@@ -58,6 +58,6 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def _first(body: str) -> str:
-    """The first paragraph that is no block of code."""
+    """Return the first paragraph that is not a block of code."""
     plain = re.sub(r"^```.*?^```$", "", body, flags=re.MULTILINE | re.DOTALL)
     return " ".join(plain.strip().split("\n\n")[0].split())

@@ -1,6 +1,7 @@
-"""Beside the board: ``board.json``, ``board.csv``, a feed of changed verdicts, ``llms.txt``.
+"""Write ``board.json``, ``board.csv``, a feed of changed verdicts, and ``llms.txt``.
 
-Addresses in them are relative, so that they hold wherever the site is, also on a disk.
+Addresses in these files are relative, so that they are valid wherever the site is, also
+on a disk.
 """
 
 from __future__ import annotations
@@ -40,15 +41,15 @@ _COLUMNS = (
     "text",
     "address",
 )
-#: Newest changes that the feed has; the ledger has all.
+#: Number of changes in the feed, newest first; the ledger contains all of them.
 _MOST = 200
 
 
 def write(folder: Path, index: str, titles: Mapping[str, str]) -> None:
-    """Write all files into the folder of the site.
+    """Write all files to the folder of the site.
 
     Args:
-        folder: Where the site is.
+        folder: Folder of the site.
         index: Its first page as Markdown, whose lists of pages ``llms.txt`` follows.
         titles: Titles of the pages by their names.
     """
@@ -74,7 +75,7 @@ def address(claim: str) -> str:
 
 
 def _row(claim: ClaimResult) -> dict[str, object]:
-    """Return a claim as a line of the table."""
+    """Return a claim as a row of the table."""
     return {
         "claim": claim.id,
         "source": claim.source,
@@ -97,9 +98,10 @@ def _row(claim: ClaimResult) -> dict[str, object]:
 
 
 def changes(ledger: Ledger) -> Iterator[tuple[int, JudgedLine | Withdrawn, str]]:
-    """Yield each line of the ledger that changed a verdict, with its place and the verdict before.
+    """Yield each line of the ledger that changed a verdict, with its number and the old verdict.
 
-    A first verdict changes nothing. A withdrawn claim does, as its verdict is gone.
+    The first verdict on a claim is not a change. The withdrawal of a claim is a change,
+    because the claim no longer has a verdict.
 
     Args:
         ledger: The ledger.
@@ -139,7 +141,7 @@ def feed(ledger: Ledger) -> str:
 
 
 def _entry(place: int, line: JudgedLine | Withdrawn, before: str) -> str:
-    """Return one change; its line in the ledger makes a name that stays."""
+    """Return one change as an entry, whose stable id contains its line in the ledger."""
     if isinstance(line, Withdrawn):
         now, about = "withdrawn", f"{line.text} {line.why}"
     else:
@@ -154,7 +156,7 @@ def _entry(place: int, line: JudgedLine | Withdrawn, before: str) -> str:
 
 
 def _measured(line: JudgedLine) -> str:
-    """Return what was measured, in words."""
+    """Return the measured number as text."""
     text = f"Version {line.version}, {line.seeds} seeds"
     if line.measured is not None:
         text += f", measured {line.measured:.3g}"
@@ -164,7 +166,7 @@ def _measured(line: JudgedLine) -> str:
 
 
 def in_short(index: str, titles: Mapping[str, str]) -> str:
-    """Return the site in short, for language models: what it is, and its pages.
+    """Return a summary of the site for language models: its purpose and its pages.
 
     Args:
         index: The first page as Markdown.

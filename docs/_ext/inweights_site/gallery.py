@@ -1,4 +1,4 @@
-"""Directives: the gallery of all recipes, and the map from a paper to its recipes."""
+"""Directives for the gallery of all recipes, and for the map from a paper to its recipes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Citations", "Gallery", "PaperText", "RecipeMap"]
 
 
 class Gallery(SphinxDirective):
-    """``{gallery} identity-bridge``: a card for each recipe of a folder, picture and verdicts."""
+    """``{gallery} identity-bridge``: a card with a picture and verdicts for each recipe."""
 
     required_arguments = 1
 
@@ -49,7 +49,7 @@ class Folders(SphinxDirective):
 
 
 def folder_page(folder: str) -> str:
-    """Return the page of a folder's recipes as Markdown."""
+    """Return the page that lists the recipes of a folder, as Markdown."""
     return f"# {PAPERS[folder]}: all recipes\n\n```{{gallery}} {folder}\n```\n"
 
 
@@ -64,7 +64,7 @@ def _card(
     title = words(title or entry.recipe.title)
     place = words(entry.recipe.place.partition(";")[0]) if place is None else place
     said = said or f"`{name}` · {tally(entry.claims)} · {took(name)}"
-    # What is drawn for a phone has few panels in a row: its type can be read on a card.
+    # Pictures for phones have few panels in a row, so their text is legible on a card.
     small = picture(entry, "-phone")
     shown = small or picture(entry)
     return [
@@ -91,7 +91,7 @@ def _look(small: str | None, shown: str | None) -> str:
 
 
 class Citations(SphinxDirective):
-    """``{citations}``: BibTeX of the project and of all papers, as ``inweights cite`` prints it."""
+    """``{citations}``: BibTeX entries of the project and the papers, as in ``inweights cite``."""
 
     has_content = False
 
@@ -100,7 +100,7 @@ class Citations(SphinxDirective):
 
 
 class RecipeMap(SphinxDirective):
-    """``{recipe-map} identity-bridge``: a row for each recipe of a paper, with its place in it."""
+    """``{recipe-map} identity-bridge``: a row for each recipe, with its place in the paper."""
 
     required_arguments = 1
 
@@ -124,7 +124,7 @@ class RecipeMap(SphinxDirective):
 
 
 class PaperText(SphinxDirective):
-    """``{paper-text} identity-bridge``: which text of a paper is judged, and what others change."""
+    """``{paper-text} identity-bridge``: the judged version of a paper, and its other versions."""
 
     required_arguments = 1
 

@@ -1,6 +1,7 @@
-"""What a letter to a paper's authors says of the verdicts, written from the stored board.
+"""Write the section on verdicts of a letter to the authors of a paper, from the stored board.
 
-:class:`PaperVerdicts` is the directive ``{paper-verdicts}``; :func:`lines_of` has its text.
+:class:`PaperVerdicts` is the directive ``{paper-verdicts}``; :func:`lines_of` returns its
+text.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = ["PaperVerdicts", "lines_of"]
 
 
 class PaperVerdicts(SphinxDirective):
-    """``{paper-verdicts} PAPER``: counts by protocol, and each claim that did not hold."""
+    """``{paper-verdicts} PAPER``: numbers of verdicts by protocol, and claims that did not hold."""
 
     required_arguments = 1
 
@@ -34,7 +35,7 @@ class PaperVerdicts(SphinxDirective):
 
 
 def lines_of(claims: Sequence[ClaimResult]) -> Iterator[str]:
-    """Return what the board says of the claims of a paper, as lines of Markdown.
+    """Return a summary of the verdicts on the claims of a paper, as lines of Markdown.
 
     Args:
         claims: The claims of the paper, without checks.
@@ -53,7 +54,7 @@ def lines_of(claims: Sequence[ClaimResult]) -> Iterator[str]:
 
 
 def _counts(claims: Sequence[ClaimResult]) -> Iterator[list[str]]:
-    """Yield a row for each protocol: how many of its claims have which verdict."""
+    """Yield a row for each protocol, with the number of its claims that have each verdict."""
     for protocol, sign in SIGNS.items():
         own = [claim.verdict for claim in claims if claim.protocol == protocol]
         numbers = [str(own.count(verdict) or "") for verdict in VERDICTS]

@@ -1,4 +1,4 @@
-"""Each notebook page as a file that opens in Jupyter."""
+"""Write each page that is a notebook as a file for Jupyter."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = [
     "write_course",
 ]
 
-#: The branch on which the site is published, with its executed notebooks.
+#: Branch on which the site is published, with its executed notebooks.
 _BRANCH, _FOLDER = "gh-pages", "_static/notebooks"
 
 _MARKS = re.compile(r"^### (?:BEGIN|END) SOLUTION\n", re.MULTILINE)
 _SOLUTION = re.compile(
     r"^### BEGIN SOLUTION\n.*?^### END SOLUTION\n", re.MULTILINE | re.DOTALL
 )
-#: Roles of Sphinx: with a title, of code, of a page, and others.
+#: Patterns of roles of Sphinx: with a title, for code, for a page, and others.
 _TITLED = re.compile(r"\{\w+\}`([^`<]+?)\s*<[^`>]+>`")
 _CODE = re.compile(r"\{(?:func|class|meth|mod|data|attr)\}`([^`]+)`")
 _PAGE = re.compile(r"\{doc\}`([^`]+)`")
@@ -32,7 +32,7 @@ _ROLE = re.compile(r"\{\w+\}`([^`]+)`")
 
 
 def address(pyproject: Path) -> str:
-    """Return ``owner/name`` of the project on GitHub; nothing while it has no public address."""
+    """Return ``owner/name`` of the project on GitHub, or nothing if it has no public address."""
     urls = tomllib.loads(pyproject.read_text("utf-8"))["project"].get("urls", {})
     found = re.fullmatch(
         r"https://github\.com/([\w.-]+/[\w.-]+?)(\.git)?/?", urls.get("Repository", "")
@@ -41,27 +41,27 @@ def address(pyproject: Path) -> str:
 
 
 def badges(name: str, repository: str) -> str:
-    """Return links that open the executed notebook ``name`` in Colab and on Binder, as Markdown."""
+    """Return links that open the executed notebook ``name`` in Colab and Binder, as Markdown."""
     if not repository:
         return ""
     colab = f"https://colab.research.google.com/github/{repository}/blob/{_BRANCH}"
     binder = f"https://mybinder.org/v2/gh/{repository}/{_BRANCH}?urlpath=lab/tree"
     links = {"Open in Colab": colab, "Open on Binder": binder}
-    # Links, not pictures: a page asks no other host for anything.
+    # Links instead of pictures, so that a page loads nothing from other hosts.
     return " ".join(
         f"[{text}]({to}/{_FOLDER}/{name}.ipynb){{.badge}}" for text, to in links.items()
     )
 
 
 def write(pages: Path, folder: Path) -> None:
-    """Write every page of a folder as ``.ipynb``, without outputs: :func:`fill` adds them."""
+    """Write every page of a folder as ``.ipynb`` without outputs, which :func:`fill` adds."""
     folder.mkdir(parents=True, exist_ok=True)
     for page in sorted(pages.glob("*.md")):
         _write_one(page.read_text("utf-8"), folder / f"{page.stem}.ipynb")
 
 
 def write_course(pages: Path, folder: Path) -> None:
-    """Write every exercise of a folder as two notebooks: without the solutions, and with them."""
+    """Write every exercise of a folder as two notebooks, without and with the solutions."""
     folder.mkdir(parents=True, exist_ok=True)
     for page in sorted(pages.glob("*.md")):
         text = page.read_text("utf-8")
@@ -70,17 +70,17 @@ def write_course(pages: Path, folder: Path) -> None:
 
 
 def without_solutions(text: str) -> str:
-    """Return an exercise as a student gets it: what lies between the marks is left out."""
+    """Return an exercise for students, without the text between the marks."""
     return _SOLUTION.sub("", text)
 
 
 def without_marks(text: str) -> str:
-    """Return an exercise with its solutions, without the marks around them."""
+    """Return an exercise with its solutions, but without the marks around them."""
     return _MARKS.sub("", text)
 
 
 def plain(text: str) -> str:
-    """Return Markdown without the roles of Sphinx, which Jupyter shows as they are written.
+    """Return Markdown without the roles of Sphinx, which Jupyter does not support.
 
     Example:
         >>> plain("A {term}`prompt <Prompt>`, {func}`~inweights.steer`, {doc}`../sweep`.")
@@ -102,18 +102,18 @@ def _write_one(text: str, file: Path) -> None:
         cell.pop("id", None)
         if cell.cell_type == "markdown":
             cell.source = plain(cell.source)
-    # Cells without names of their own: the same page, the same file.
+    # Cells without random ids, so that the same page gives the same file.
     notebook.nbformat_minor = 4
     written = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
     file.write_text(written + "\n", "utf-8")
 
 
 def fill(cache: Path, site: Path, repository: str = "") -> None:
-    """Give the notebooks of a built site the outputs with which its pages were made.
+    """Add outputs to the notebooks of a built site, from the execution of its pages.
 
-    Where the project has a public address, a first cell installs it, as Colab and
-    Binder need. A notebook that this build did not execute, as for a quick build of the
-    tests, stays as it is.
+    If the project has a public address, a first cell installs it, as Colab and Binder
+    require. A notebook that this build did not execute, such as in a quick build of the
+    tests, is not changed.
     """
     import nbformat
     from jupyter_cache import get_cache  # type: ignore[import-untyped]

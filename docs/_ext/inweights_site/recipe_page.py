@@ -1,4 +1,4 @@
-"""The page of a recipe: what it shows, its claims, its settings, and how to run it."""
+"""Write the page of a recipe: its figure, its claims, its settings, and how to run it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from inweights_site.text import code, table, words
 
 __all__ = ["COLOURS", "bibtex", "page", "strip", "took"]
 
-#: Replies of authors, a page for each paper, below the names of their claims.
+#: Replies of authors, keyed by the names of claims, on a page for each paper.
 REPLIES = Path(__file__).parents[2] / "replies"
-#: Claims that a page shows without being asked.
+#: Number of claims that a page shows unfolded.
 _OPEN = 30
 COLOURS = {
     "reproduced": "#00805f",
@@ -87,12 +87,12 @@ def page(entry: Entry) -> str:
 
 
 def took(name: str) -> str:
-    """Return how long a recipe takes, in words."""
+    """Return the running time of a recipe, as text."""
     return cost_of(name) or "not timed"
 
 
 def bibtex(entries: Sequence[str]) -> Iterator[str]:
-    """Lines of a block to copy."""
+    """Return the lines of a block that can be copied."""
     yield from ("```bibtex", "\n\n".join(entries), "```")
 
 
@@ -119,7 +119,7 @@ def _figure(entry: Entry) -> Iterator[str]:
 
 
 def _claims(claims: tuple[ClaimResult, ...]) -> Iterator[str]:
-    """Claims in boxes; those of a very long page are folded, and a link to one unfolds them."""
+    """Return claims in boxes; on a very long page they are folded, and a link unfolds them."""
     yield from _boxes(claims[:_OPEN])
     if rest := claims[_OPEN:]:
         yield from (f":::::{{dropdown}} {plural(len(rest), 'further claim')}", "")
@@ -149,7 +149,7 @@ def _boxes(claims: Sequence[ClaimResult]) -> Iterator[str]:
 
 
 def _quoted(claim: ClaimResult) -> str:
-    """The paper's words, and whether its authors replied."""
+    """Return the quote of the paper, and whether its authors replied."""
     said = f"“{words(claim.quote)}”"
     if claim.quote in (NO_WORDS, NO_TEXT):
         said = f"The paper's words: {claim.quote}."
@@ -219,7 +219,7 @@ def _settings(entry: Entry) -> Iterator[str]:
 
 
 def _beside_paper(entry: Entry) -> Iterator[str]:
-    """What is ours and what is smaller, beside what the paper and its code state."""
+    """Return a table that compares settings with the values of the paper and its code."""
     recipe = entry.recipe
     if recipe.protocol is None:
         return
@@ -255,7 +255,7 @@ def _short(value: Any) -> str:
 
 
 def strip(entry: Entry) -> str:
-    """Return a small picture of the verdicts: a cell a claim, for recipes without a figure."""
+    """Return a small picture with a cell for each verdict, for recipes without a figure."""
     count, wide, high = max(1, len(entry.claims)), 320, 200
     columns = min(count, 8)
     side = min(30.0, (wide - 60) / columns)

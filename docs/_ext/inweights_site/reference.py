@@ -1,4 +1,4 @@
-"""The reference of the larger packages: a page for each public name, and a list of them."""
+"""Write the reference of the larger packages: a list, and a page for each public name."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from inweights_site.text import table, words
 
 __all__ = ["pages"]
 
-#: Packages whose reference would be one very long page, and the names that stand
-#: elsewhere.
+#: Packages whose reference would be one very long page, and the names that are
+#: documented on other pages.
 _PACKAGES: Mapping[str, tuple[str, ...]] = {
     "experiments": (
         "Curriculum",
@@ -83,7 +83,7 @@ def _page(package: str, name: str, value: Any) -> str:
 
 
 def _first(value: Any) -> str:
-    """The first sentence of a docstring, for what has one of its own."""
+    """Return the first sentence of a docstring, for objects that have their own docstring."""
     if not (
         inspect.isclass(value) or inspect.isroutine(value) or inspect.ismodule(value)
     ):

@@ -1,7 +1,8 @@
-"""What the ledger says of claims before and after settings were compared with the papers.
+"""List verdicts from before and after settings were compared with the papers.
 
-:class:`ClaimChanges` is the directive ``{claim-changes}``, :class:`ProtocolCounts` is
-``{protocol-counts}``; :func:`changes_of` and :func:`counts_of` have their texts.
+:class:`ClaimChanges` is the directive ``{claim-changes}`` and :class:`ProtocolCounts` the
+directive ``{protocol-counts}``; :func:`changes_of` and :func:`counts_of` return their
+texts.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from inweights_site.text import table, words
 
 __all__ = ["COMPARED", "ClaimChanges", "ProtocolCounts", "changes_of", "counts_of"]
 
-#: From this date on every setting is compared with what paper and code state, and a
-#: claim's protocol follows from the comparison.
+#: Since this date, every setting is compared with the paper and its code, and the
+#: protocol of a claim follows from the comparison.
 COMPARED = "2026-11-27"
-#: Today's names of verdicts on substitutes, and what they were called before.
+#: Current names of verdicts on substitutes, with their earlier names.
 _CALLED_BEFORE: dict[str, str] = {new: old for old, new in IN_A_SUBSTITUTE.items()}
 
 
 class ClaimChanges(SphinxDirective):
-    """``{claim-changes}`` with a claim, or a pattern of claims, in each line."""
+    """``{claim-changes}``: content with a claim, or a pattern of claims, in each line."""
 
     has_content = True
 
@@ -64,7 +65,7 @@ class ProtocolCounts(SphinxDirective):
 def changes_of(
     claims: Sequence[ClaimResult], ledger: Ledger, patterns: Sequence[str]
 ) -> Iterator[str]:
-    """Return the verdict on each claim before the comparison and now, as lines of Markdown.
+    """Return the verdicts on claims before the comparison and now, as lines of Markdown.
 
     Args:
         claims: The claims of the board.
@@ -84,10 +85,10 @@ def changes_of(
 
 
 def counts_of(claims: Sequence[ClaimResult], ledger: Ledger) -> Iterator[str]:
-    """Return how many claims of papers have which protocol and verdict, before and now.
+    """Return the number of claims of papers with each protocol and verdict, before and now.
 
-    *Before* is what the same claims would be called by the protocols that were written
-    by hand, when substitutes had no words of their own for a miss.
+    *Before* refers to the verdicts according to the protocols that were written by hand,
+    when a miss on a substitute had no name of its own.
 
     Args:
         claims: The claims of the board; checks and claims of our own are left out.
@@ -111,7 +112,7 @@ def counts_of(claims: Sequence[ClaimResult], ledger: Ledger) -> Iterator[str]:
 
 
 def _row(claim: ClaimResult, entry: Entry) -> list[str]:
-    """Return the cells of a claim: its name, target, and what is said of it when."""
+    """Return the cells of a claim: its name, its target, and its verdicts with their dates."""
     recipe, _, name = claim.id.rpartition("/")
     page = f"{{doc}}`{recipe.partition('/')[2]}/{name} </recipes/{recipe}>`"
     judged = [line for line in _before(entry) if isinstance(line, JudgedLine | Earlier)]
@@ -125,7 +126,7 @@ def _row(claim: ClaimResult, entry: Entry) -> list[str]:
 
 
 def _before(entry: Entry) -> list[Line]:
-    """Return the lines on a claim until it was corrected or stated anew after the comparison."""
+    """Return the ledger's lines on a claim until it was corrected or restated."""
     for place, line in enumerate(entry.lines):
         anew = isinstance(line, Stated) and line.date >= COMPARED
         if anew or isinstance(line, Corrected):
@@ -140,7 +141,7 @@ def _said(
     low: float | None,
     high: float | None,
 ) -> str:
-    """Return a verdict in a cell: sign of the protocol, word, number and interval."""
+    """Return the text of a verdict: sign of the protocol, name, number and interval."""
     sign = f"{SIGNS[protocol]} " if protocol else ""
     verdict = verdict if protocol else OWN_WORDS.get(verdict, verdict)
     number = "" if measured is None else f": {measured:.3g}"
@@ -150,14 +151,14 @@ def _said(
 
 
 def _stated_protocol(claim: ClaimResult, entry: Entry) -> Protocol | None:
-    """Return the protocol that was written by hand; today's for a claim stated since."""
+    """Return the protocol that was written by hand, or the current one for a newer claim."""
     worded = [line for line in _before(entry) if isinstance(line, Stated | Reworded)]
     by_hand = [line for line in worded if line.claim.protocol]
     return by_hand[-1].claim.protocol if by_hand else claim.protocol
 
 
 def _called_before(verdict: str, protocol: str | None) -> str:
-    """Return what a verdict was called: only a substitute that met its target had a word."""
+    """Return the earlier name of a verdict; only a met target had a name for substitutes."""
     plain = _CALLED_BEFORE.get(verdict, verdict)
     if protocol == "substitute" and plain == "reproduced":
         return IN_A_SUBSTITUTE[plain]

@@ -1,4 +1,4 @@
-"""Texts of the library as Markdown."""
+"""Convert texts of the library to Markdown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["code", "table", "words"]
 
 
 def words(text: str) -> str:
-    r"""Return a sentence as Markdown; words between backticks stay code.
+    r"""Return a sentence as Markdown; words between backticks remain code.
 
     Example:
         >>> words("uses `b -> b` * 2 < 3")
@@ -23,13 +23,13 @@ def words(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return a word as code within a table or a line."""
+    """Return a word as code, for a table or a line of text."""
     clean = text.replace("|", "¦").replace("`", "'")
     return f"`{clean}`"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Lines of a Markdown table."""
+    """Return the lines of a Markdown table."""
     yield "| " + " | ".join(head) + " |"
     yield "|" + "---|" * len(head)
     for row in rows:

@@ -1,6 +1,6 @@
-"""The papers' claims that are undecided, and what more seeds would take, from the stored board.
+"""List the undecided claims of the papers, and the time that more seeds would take.
 
-:class:`UndecidedClaims` is the directive ``{undecided-claims}``; :func:`lines_of` has
+:class:`UndecidedClaims` is the directive ``{undecided-claims}``; :func:`lines_of` returns
 its text.
 """
 
@@ -24,7 +24,7 @@ __all__ = ["UndecidedClaims", "lines_of"]
 
 
 class UndecidedClaims(SphinxDirective):
-    """``{undecided-claims}``: how many there are, and a table with the quickest first."""
+    """``{undecided-claims}``: the number of undecided claims, and a table, fastest first."""
 
     def run(self) -> list[nodes.Node]:
         return self.parse_text_to_nodes("\n".join(lines_of(kept().claims)))
@@ -52,14 +52,15 @@ def lines_of(claims: Sequence[ClaimResult]) -> Iterator[str]:
 def minutes_of_next(claim: ClaimResult) -> float | None:
     """Return the minutes of one core that the next interim analysis of a claim takes.
 
-    Those of the whole recipe, times the share of its updates that the claim's trials
-    have, times the new seeds as a share of those that it was timed with.
+    This is the time of the whole recipe, multiplied by the share of its updates that
+    belong to the claim's trials, and by the ratio of the number of new seeds to the
+    number of seeds with which the recipe was timed.
 
     Args:
         claim: An undecided claim of a built-in recipe.
 
     Returns:
-        The minutes; ``None`` where the recipe is not timed.
+        The minutes, or ``None`` if the running time of the recipe is not known.
     """
     name, _, short = claim.id.rpartition("/")
     timing = timings().get(name)
@@ -67,7 +68,7 @@ def minutes_of_next(claim: ClaimResult) -> float | None:
         return None
     recipe = get_recipe(name)
     share = share_of(narrowed(recipe, [short]), recipe, "cpu")
-    # Recipes are timed with the seeds that a first verdict takes.
+    # Recipes are timed with the number of seeds that a first verdict requires.
     timed = seeds_to_judge(recipe, "cpu")
     return timing.minutes * share * claim.replicates / timed
 
