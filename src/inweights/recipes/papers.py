@@ -40,7 +40,7 @@ class PaperEntry(Config):
             includes a group with ``use = "PAPER/NAME"``. Each group is a dictionary
             from setting to value. Empty by default.
         citation: The fields of the paper's BibTeX entry, by name, and its citation key
-            under ``key``. Empty by default: the paper has no BibTeX entry.
+            under ``key``. Empty (the default) if the paper has no BibTeX entry.
     """
 
     title: str
@@ -75,10 +75,10 @@ def recipe(module: str) -> Recipe:
     """Create a recipe from a module and the TOML file with the same name.
 
     The file is in the folder of the module. The module defines ``Settings``, ``plan``
-    and ``SCORES`` (the score of each claim, by the id of the claim in the file). It may
-    define ``derive``, which computes further tables. A scale that the file does not
-    define uses the default ``Settings``. If the file does not set ``seeds``, there are
-    2, 8 and 16 seeds at the scales ``smoke``, ``cpu`` and ``paper``.
+    and ``SCORES`` (the score of each claim, keyed by the id of the claim in the file).
+    It may define ``derive``, which computes additional tables. A scale that the file
+    does not define uses the default ``Settings``. If the file does not set ``seeds``,
+    there are 2, 8 and 16 seeds at the scales ``smoke``, ``cpu`` and ``paper``.
 
     Args:
         module: Full name of the module, such as ``inweights.recipes.demo.two_hop``. Its

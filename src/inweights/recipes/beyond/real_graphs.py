@@ -31,8 +31,8 @@ class Settings(iw.Config):
     Values for other scales are in ``real_graphs.toml``.
 
     Attributes:
-        graphs: Names of well-known social networks; by default all that the library
-            includes.
+        graphs: Names of well-known social networks; by default all networks in the
+            library.
         own: Configs of your own graphs, keyed by the name shown in figures; none by
             default.
         width: Width of the trained architectures, at least 1. Associative storage needs
@@ -77,7 +77,7 @@ class Settings(iw.Config):
 
         Args:
             architecture: ``TinyGPT``, ``TinySSM``, ``TinyNN`` or ``associative``
-                (TinyNN with frozen embeddings); it is not checked.
+                (TinyNN with frozen embeddings). The name is not checked.
             pooled: Whether the edges that leave a node are combined in one sequence,
                 which saves time and memory in large graphs. The loss is the same up to
                 rounding. By default false.

@@ -182,7 +182,7 @@ def superposed(model: Any, worlds: Any) -> pl.DataFrame:
     """Measure how well a linear fit predicts subjects' embeddings from attributes' head vectors.
 
     Args:
-        model: A GPT with an untied head and ``R`` replicas, which is not checked.
+        model: A GPT with ``R`` replicas and an untied head; this is not checked.
         worlds: One world of :class:`Bijections` for each replica.
 
     Returns:

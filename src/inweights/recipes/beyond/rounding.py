@@ -145,7 +145,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the lowest and the final Spearman's ρ, how long a geometry lasts, and final margins.
+    """Return the lowest and final Spearman's ρ, the duration of the geometry, and final margins.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

@@ -42,7 +42,8 @@ def design() -> dict[str, list[int]]:
     other four are products of the levels of these five (resolution IV).
 
     Returns:
-        For each factor, by name, a list of 32 levels, one for each cell.
+        Dictionary that maps the name of each factor to its 32 levels, one for each
+        cell.
 
     Example:
         >>> levels = np.array(list(design().values()))

@@ -29,9 +29,9 @@ class BesidePaper(msgspec.Struct, frozen=True):
             ``smaller`` (a smaller value than in the paper), ``ours`` (our own choice)
             or ``unclassified``. Origins without settings are left out.
         claims: How closely the evaluation of each claim follows the paper's protocol,
-            by the full id of the claim: ``exact`` (the paper's settings and sizes),
-            ``scaled`` (the paper's settings at a smaller size) or ``substitute`` (a
-            different model, data set or measure).
+            keyed by the full id of the claim: ``exact`` (the paper's settings and
+            sizes), ``scaled`` (the paper's settings at a smaller size) or
+            ``substitute`` (a different model, data set or measure).
     """
 
     settings: dict[Whose, int]
@@ -45,8 +45,8 @@ def beside_paper(recipe: Recipe) -> BesidePaper | None:
         recipe: The recipe.
 
     Returns:
-        The summary of settings and claims. ``None`` if the paper has no protocol file,
-        which records the settings that the paper states.
+        The summary of settings and claims. ``None`` if no protocol file records the
+        settings that the paper states.
 
     Raises:
         ConfigError: The recipe has no scale ``cpu``.

@@ -70,7 +70,7 @@ class OneLayerTraining(iw.Config):
         check_names("course", self.late, SUCCEEDS)
 
     def curriculum(self, course: str, rho: float = 3.0) -> experiments.Curriculum:
-        """Return the phases of a task: both stages on its first facts, then the MLP on the others.
+        """Return the phases of a task: both stages on its first facts, the MLP stage on the others.
 
         Args:
             course: Name of the task, such as ``joint``, ``SA`` or ``AS``

@@ -66,7 +66,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan two training runs of every architecture: with free and with frozen embeddings.
+    """Plan two training runs of every architecture: with trained and with frozen embeddings.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``architectures`` and

@@ -42,8 +42,9 @@ class Tree(iw.Config):
     def name(self) -> str:
         """Label of the tree, such as ``(5, 2, 4)``.
 
-        The three numbers are the children of the root, the children of each other inner
-        node, and the nodes of a path from the root to a leaf, both included.
+        The three numbers are the number of children of the root, the number of children
+        of each other inner node, and the number of nodes on a path from the root to a
+        leaf, both included.
         """
         return f"({self.star.arms}, {self.branches}, {self.star.nodes})"
 

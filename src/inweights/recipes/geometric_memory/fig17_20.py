@@ -88,7 +88,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return three measures of the geometry of each memory, compared with random vectors.
+    """Return three measures of the geometry of each run, compared with random vectors.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial

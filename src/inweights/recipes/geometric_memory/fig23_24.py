@@ -82,7 +82,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return cosine matrices for the first seed, and their correlation with hops for every seed.
+    """Return cosine matrices for the first seed, and correlations with hops for every seed.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial

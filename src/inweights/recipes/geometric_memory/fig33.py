@@ -80,9 +80,9 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the accuracies of every run, during training and at the end.
 
-    If training uses only edges towards the root, a leaf is the target of no edge. The
-    leaf of a training path is then an answer only in training paths, and the leaf of a
-    held-out path is never an answer.
+    If training uses only edges towards the root, no edge leads to a leaf. The leaf of a
+    training path is then an answer only in training paths, and the leaf of a held-out
+    path is never an answer.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

@@ -158,7 +158,7 @@ size = share("correlation", "size").over("graph")
 
 
 def more_geometric(more: str, less: str) -> Judged:
-    """Return a score and target: one architecture is at least as geometric as another.
+    """Return a score and its target: one architecture is at least as geometric as another.
 
     Args:
         more: Name of the architecture that should be more geometric.

@@ -50,8 +50,8 @@ def curves(every: int = 0) -> Measure:
     """Return the measure ``paths``: accuracy on paths, token by token.
 
     Args:
-        every: Number of steps between measurements during training; 0 (the default)
-            measures once, at the end.
+        every: Number of steps between measurements during training; if 0 (the default),
+            only the final model is measured.
 
     Returns:
         The measure, whose probe is :func:`inweights.probes.path_accuracy`.
@@ -66,8 +66,8 @@ def recall(every: int = 0, *, apart: bool = False) -> Measure:
     """Return the measure ``edges``: recall of edges in both directions.
 
     Args:
-        every: Number of steps between measurements during training; 0 (the default)
-            measures once, at the end.
+        every: Number of steps between measurements during training; if 0 (the default),
+            only the final model is measured.
         apart: Whether edges of the root are measured separately (column ``hub``); by
             default false.
 

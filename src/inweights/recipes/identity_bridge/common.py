@@ -88,7 +88,7 @@ class GPTTraining(iw.Config):
 
     Attributes:
         model: Config of the GPT.
-        phase: The single phase of training.
+        phase: The only phase of training.
         tuned_width: Model width for which the learning rate of ``phase`` was chosen.
             For any other width, :attr:`scaled` multiplies the rate by ``tuned_width /
             width``.

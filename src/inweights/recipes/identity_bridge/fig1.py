@@ -32,7 +32,7 @@ def plan(settings: Settings) -> Plan:
             describes each.
 
     Returns:
-        The plan. Both computations apply
+        The plan. Both computations call
         :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`.
 
         - ``before``: the model before training, with the label ``facts`` (``real``:

@@ -41,7 +41,7 @@ class Settings(iw.Config):
         models: Models to fine-tune. Each is a folder, the name of a Hugging Face model
             in the local cache, or ``@smollm2``.
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
-        tokens: Number of tokens of one epoch, the same in every condition.
+        tokens: Number of tokens in one epoch, the same in every condition.
         tuning: Settings of the fine-tuning.
     """
 
@@ -73,7 +73,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Both computations apply
+        The plan. Both computations call
         :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. The label
         values listed here apply to the default settings.
 

@@ -48,7 +48,7 @@ def plan(settings: Settings, identity: bool) -> Plan:
 
     Args:
         settings: Settings of the recipe: ``n`` and ``sizes``, the numbers of subjects,
-            and ``gap``, the largest relative duality gap of the solutions.
+            and ``gap``, the largest accepted relative duality gap of the solutions.
         identity: Whether the identity facts are in the training set.
 
     Returns:

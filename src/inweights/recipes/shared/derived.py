@@ -7,7 +7,7 @@ import polars as pl
 
 
 def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFrame:
-    """Return the rows about queries inside or outside the training distribution, with all columns.
+    """Return the rows for queries inside or outside the training distribution, with all columns.
 
     Args:
         accuracy: Table of :func:`inweights.probes.accuracy`.
@@ -15,8 +15,8 @@ def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFr
             distribution, or ``in`` for queries within it.
 
     Returns:
-        The rows whose ``part`` is ``queries`` and whose ``distribution`` is the given
-        one.
+        The rows whose ``part`` is ``queries`` and whose ``distribution`` matches the
+        argument.
     """
     return accuracy.filter(
         pl.col("part") == "queries", pl.col("distribution") == distribution
@@ -191,7 +191,7 @@ def beside_chance(
         name: Label of the new rows.
 
     Returns:
-        The rows of ``table``, then the new ones, with the same columns.
+        The rows of ``table``, followed by the new rows, with the same columns.
     """
     one = table.filter(pl.col(label) == table[label].first())
     drawn = one.with_columns(pl.col(null).alias(column), pl.lit(name).alias(label))

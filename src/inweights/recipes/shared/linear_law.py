@@ -26,8 +26,8 @@ def linear_law(
     Returns:
         The rows of ``table``, group by group, with the additional columns ``foretold``
         (the prediction, rounded to nine decimals), ``error`` (the value of the column
-        minus the prediction) and, for each factor, ``per_<factor>``: the change of the
-        prediction if the factor is doubled.
+        minus the prediction) and, for each factor, ``per_<factor>``: the change in the
+        prediction when the factor is doubled.
 
     Raises:
         LinAlgError: A factor of a fitted row is not above 0, or is not finite.

@@ -27,7 +27,7 @@ def document(
     scripts: Sequence[str] = (),
     class_: str | None = None,
 ) -> str:
-    """Return a complete HTML page that opens offline.
+    """Return a complete HTML page that can be opened offline.
 
     Args:
         title: Title of the page, as plain text, which is escaped here.
@@ -66,7 +66,7 @@ def asset(name: str) -> str:
         name: Name of the file, such as ``page.css``.
 
     Raises:
-        OSError: There is no file of this name.
+        OSError: There is no file with this name.
     """
     return (
         resources.files("inweights.report")

@@ -66,9 +66,9 @@ def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> str:
         name: Name of the element, such as ``p``.
         inner: Pieces of HTML within the element, which are concatenated. They are
             ignored for ``input``, ``meta``, ``img`` and ``br``.
-        **attributes: Values of attributes. ``True`` writes only the name of the
-            attribute; ``False`` and ``None`` omit it. Underscores at the end of a name
-            are removed, and other underscores become ``-``.
+        **attributes: Values of attributes. If ``True``, only the name of the attribute
+            is written; if ``False`` or ``None``, the attribute is omitted. Underscores
+            at the end of a name are removed, and other underscores become ``-``.
 
     Example:
         >>> tag("p", escape("a < b"), class_="note", hidden=False)
@@ -106,7 +106,7 @@ def disclosure(
     Args:
         summary: The line that is always shown, as HTML.
         inner: The content that is shown when the block is open, as pieces of HTML.
-        open_: Whether the block is open when the page is loaded; by default it is not.
+        open_: Whether the block is open when the page is loaded; by default false.
         class_: CSS class of the element; ``None`` for no class.
     """
     return tag("details", tag("summary", summary), *inner, open=open_, class_=class_)
@@ -124,7 +124,7 @@ def figure_card(
         picture: The picture, as HTML.
         caption: Caption, as plain text, in which text between backticks becomes a
             ``<code>`` element.
-        more: HTML below the caption; by default nothing.
+        more: HTML below the caption; by default empty.
     """
     return tag(
         "figure",
@@ -244,8 +244,8 @@ def _setting(value: Any) -> str:
 def write_page(text: str, file: Path) -> None:
     """Write a page atomically, replacing an existing file only if it is a page of the library.
 
-    A page of the library states ``inweights`` as its generator in a ``meta`` element.
-    An empty file is also replaced.
+    A page of the library names ``inweights`` as its generator in a ``meta`` element. An
+    empty file is also replaced.
 
     Args:
         text: The page, as HTML.

@@ -32,11 +32,11 @@ def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
     Args:
         name: Name of the table, and of the downloaded file without ``.csv``.
         table: The table.
-        rows: Maximum number of rows that are shown; by default 50.
+        rows: Maximum number of rows to show; by default 50.
 
     Returns:
         A note with the number of rows, a link that downloads the whole table as CSV (if
-        that has at most 200,000 bytes), and the table. For lists of more than eight
+        the file has at most 200,000 bytes), and the table. For lists of more than eight
         values, only the length is shown.
     """
     head = list(map(escape, table.columns))
@@ -57,7 +57,7 @@ def sortable(title: str, table: pl.DataFrame) -> str:
             numbers, Booleans, dates or null.
 
     Returns:
-        A link that downloads the whole table as CSV (if that has at most 200,000
+        A link that downloads the whole table as CSV (if the file has at most 200,000
         bytes), and the table, preceded by a note if rows are left out.
 
     Raises:

@@ -84,8 +84,8 @@ def handles(
 def add_legend(figure: Figure, shown: Sequence[Line2D]) -> None:
     """Put a legend above a figure, in as many columns as fit.
 
-    There is at most one column per 1.35 inches of the figure's width; two are always
-    allowed.
+    There is at most one column per 1.35 inches of the figure's width, but two columns
+    are always allowed.
 
     Args:
         figure: The figure.

@@ -70,8 +70,8 @@ def matrix_of(
 
     Returns:
         The matrix. A cell without a finite number is NaN. A cell has a box if at least
-        one of its table rows is marked. The group of a matrix row or column is the one
-        in the first table row that belongs to it.
+        one of its table rows is marked. The group of a matrix row or column is taken
+        from the first table row that belongs to it.
 
     Example:
         >>> table = pl.DataFrame({"in": ["a", "a"], "out": ["b", "c"], "logit": [1.0, 2.0]})

@@ -65,7 +65,7 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
         text: The text, in the font DejaVu Sans. A text that consists only of whitespace
             has width 0.
         size: Font size in points.
-        bold: Whether the text is bold; by default it is not.
+        bold: Whether the text is bold; by default false.
     """
     if not text.strip():
         return 0.0
@@ -112,8 +112,7 @@ def plan_labels(
     Args:
         matrix: The matrix.
         cell: Width and height of a cell in inches.
-        rows: Whether the names of rows and of their groups are shown; by default they
-            are.
+        rows: Whether the names of rows and of their groups are shown; by default true.
 
     Returns:
         The layout. Names of rows are left out if cells are less than 0.105 inches high,
@@ -179,8 +178,7 @@ def paint(
         scale: Colour scale, from :func:`~inweights.report.base.matrix.scale_of`.
         cell: Width and height of a cell in inches, which determine the layout of the
             labels.
-        rows: Whether the names of rows and of their groups are shown; by default they
-            are.
+        rows: Whether the names of rows and of their groups are shown; by default true.
 
     Returns:
         The image of the cells, from which a colour bar can be drawn.

@@ -117,8 +117,8 @@ def computations(
     Returns:
         First the computation ``before``, then one computation named ``after`` for each
         lesson, all of which call :func:`tell_and_ask`. ``after`` is computed for each
-        seed, ``before`` for each seed only if the questions or the model (``@tiny``)
-        depend on the seed.
+        seed. ``before`` is computed for each seed only if the questions or the model
+        (``@tiny``) depend on the seed.
     """
     where = {"model": Outside(name=model), "device": device}
     before = Computation(
@@ -163,8 +163,8 @@ def tell_and_ask(
             0.
 
     Returns:
-        Rows of four kinds, named by the column ``kind``. Columns that do not apply to a
-        kind are null.
+        Rows of four kinds, identified by the column ``kind``. Columns that do not apply
+        to a kind are null.
 
         - ``question``: the rows of :func:`inweights.lm.ask`, one per question, with
           ``told``, whether the answer is stated in the training texts.

@@ -81,11 +81,11 @@ class Facts(iw.Config):
     used.
 
     Attributes:
-        world: Config of invented facts. With ``None``, the default, the facts are real
-            facts about people and substances.
+        world: Config of invented facts. If ``None`` (the default), real facts about
+            people and substances are used.
         mix: Selection of the statements to train on; by default the facts of both
             hops.
-        tokens: Number of tokens of one pass, up to which the statements are repeated;
+        tokens: Number of tokens in one pass, up to which the statements are repeated;
             at least their total number of tokens. The default, 0, suffices if no model
             is trained.
     """
@@ -238,7 +238,7 @@ def statements(
         facts: The facts.
         words: Wording of the statements of these facts.
         mix: Selection of the statements.
-        questions: Questions of :func:`asked_of`. The mix may state some answers.
+        questions: Questions of :func:`asked_of`, the source of the two-hop facts.
         seed: Root seed of the wordings and of the choice of bridges.
 
     Returns:

@@ -163,7 +163,7 @@ def names(rng: np.random.Generator) -> Iterator[str]:
     """Yield distinct random two-syllable names.
 
     There are 70,000 such names. The iterator does not end after them: once all have
-    been yielded, the next call of ``next`` never returns.
+    been yielded, the next call to ``next`` never returns.
 
     Args:
         rng: NumPy random generator that draws the syllables.

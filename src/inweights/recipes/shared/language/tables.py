@@ -132,7 +132,7 @@ def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
 def rises(
     measured: pl.DataFrame, labels: Sequence[str], role: str = "composition"
 ) -> pl.DataFrame:
-    """Return the increase during training in the probabilities of answers and of wrong candidates.
+    """Return how much training increases the probabilities of answers and of wrong candidates.
 
     Args:
         measured: Table of :func:`both_times`.
@@ -144,12 +144,12 @@ def rises(
         A row per run and ``set`` (``D_correct``, ``D_partial`` or ``D_incorrect``, see
         :func:`both_times`), with the columns ``labels``, ``seed``, ``set`` and four
         means over the questions: ``decades`` (decimal logarithm of the answer's
-        probability after training divided by its probability before), ``own`` (the
-        same, minus the value for the mean wrong candidate, so that it is 0 if both
-        probabilities rise by the same factor), ``rise`` (the answer's probability after
-        training minus its probability before) and ``share_rise`` (the same difference
-        for the answer's share among the candidates). In the logarithms, a probability
-        of 0 is replaced by the smallest positive number.
+        probability after training divided by its probability before), ``own``
+        (``decades`` minus the same logarithm for the mean wrong candidate; 0 if both
+        probabilities increase by the same factor), ``rise`` (the answer's probability
+        after training minus its probability before) and ``share_rise`` (the same
+        difference for the answer's share among the candidates). In the logarithms, a
+        probability of 0 is replaced by the smallest positive number.
     """
     asked = measured.filter(pl.col("kind") == "question", pl.col("role") == role)
     said = ("probability", "share", "others")
