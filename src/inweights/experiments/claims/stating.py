@@ -45,10 +45,11 @@ class Stating:
     Attributes:
         recipe: Name of the recipe, ``<paper>/<figure>``.
         source: Short name of the paper, or ``ours``.
-        place: Place in the paper, for claims that do not state one.
-        condition: Value of the label ``condition`` that is shown with claims whose
-            scores do not select rows by this label; by default empty. It is only
-            shown and has no effect on the scores.
+        place: Place in the paper, such as a figure; used for claims that do not specify
+            one.
+        condition: Value of the label ``condition`` to display with claims whose scores
+            do not select rows by this label; empty by default. It has no effect on the
+            scores.
 
     Example:
         >>> from inweights.experiments import share

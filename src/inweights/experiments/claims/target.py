@@ -20,14 +20,15 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Rounding:
-    """Tolerance within which a number is considered equal to an end of a target.
+    """Tolerance within which a number is considered equal to an end of a target range.
 
     Attributes:
         share: Tolerance relative to the size of the compared numbers, by default a
-            millionth; 0 compares exactly.
+            millionth. If it is 0, the numbers are compared exactly.
         size: Absolute size of the numbers that were rounded, such as 1 for shares and
-            differences of shares. It has an effect only for ends whose absolute value
-            is smaller. With 0, the default, the absolute value of the end is used.
+            differences of shares. It has an effect only on ends whose absolute value is
+            smaller. If it is 0 (the default), the absolute value of the end is used
+            instead.
 
     Example:
         >>> Rounding(size=1.0).at(0.1), Rounding().at(0.1), Rounding(share=0.0).at(0.1)
@@ -38,13 +39,13 @@ class Rounding:
     size: float = 0.0
 
     def at(self, edge: float) -> float:
-        """Return the tolerance at one end of a target, in the unit of the score.
+        """Return the tolerance at one end of a target range, in the unit of the score.
 
-        It is the relative tolerance :attr:`share` times the larger of two numbers: the
-        absolute value of the end, and :attr:`size`.
+        The tolerance is :attr:`share` times the larger of two numbers: the absolute
+        value of the end, and :attr:`size`.
 
         Args:
-            edge: The end of the target.
+            edge: The end of the target range.
         """
         return self.share * max(abs(edge), self.size)
 

@@ -50,20 +50,20 @@ def judge(
         tables: Tables of the run, by name.
         alpha: Error probability of a confidence interval, above 0 and below 1; by
             default .05.
-        minimum: Smallest number of seeds for which there is a verdict, by default 8.
-            Scores that do not depend on seeds need only one.
+        minimum: Minimum number of seeds required for a verdict, by default 8. Scores
+            that do not depend on the seed require only one.
         targets: Whether to compare the numbers with the target, by default true. If
             false, as at scale ``smoke``, the verdict is ``not judged``, and the result
             contains only the measured numbers.
-        strict: Whether to raise an error if the tables lack what the score selects, by
-            default true. If false, the verdict is ``not judged`` instead, and ``why``
-            of the result states the reason.
+        strict: Whether to raise an error if the tables lack data that the score
+            selects, by default true. If false, the verdict is ``not judged`` instead,
+            and ``why`` of the result states the reason.
 
     Returns:
-        The claim with its verdict and the numbers of the deciding case, as
-        :func:`decide` returns them. The verdict is also ``not judged`` if there are too
-        few seeds, no row matches the score, a run diverged, or a number is missing;
-        ``why`` then states the reason.
+        The claim with its verdict and the numbers of one case, as returned by
+        :func:`decide`. The verdict is also ``not judged`` if there are too few seeds,
+        no row matches the score, a run diverged, or a number is missing; ``why`` then
+        states the reason.
 
     Raises:
         ConfigError: ``alpha`` is not between 0 and 1.
@@ -97,12 +97,13 @@ def decide(
 
     Args:
         claim: The claim.
-        numbers: The numbers by case and seed, with at least one case; or the reason why
-            there are none, in which case the verdict is ``not judged``.
+        numbers: The numbers, grouped by case and seed, with at least one case. If there
+            are no numbers, it contains the reason instead, and the verdict is
+            ``not judged``.
         alpha: Error probability of a confidence interval, above 0 and below 1; by
             default .05.
-        minimum: Smallest number of seeds for which there is a verdict, by default 8.
-            Scores that do not depend on seeds need only one.
+        minimum: Minimum number of seeds required for a verdict, by default 8. Scores
+            that do not depend on the seed require only one.
         targets: Whether to compare the numbers with the target, by default true. If
             false, the verdict is ``not judged``, and the result contains only the
             measured numbers.
@@ -110,11 +111,10 @@ def decide(
             (:class:`Rounding`).
 
     Returns:
-        The claim with its verdict, and with the numbers and intervals of the deciding
-        case, which is the case that is farthest from being reproduced. If the claim is
-        judged by a substitute for the paper's protocol, the verdict is ``consistent``
-        in place of ``reproduced``, and ``not seen in a substitute`` in place of ``not
-        reproduced``.
+        The claim with its verdict, and with the numbers and the interval of the case
+        that is farthest from being reproduced. If the claim is judged by a substitute
+        for the paper's protocol, the verdict is ``consistent`` in place of
+        ``reproduced``, and ``not seen in a substitute`` in place of ``not reproduced``.
 
     Raises:
         ConfigError: ``alpha`` is not between 0 and 1.
@@ -202,14 +202,14 @@ def span_of(
     Args:
         claim: The claim. If its ``judged`` is ``mean``, the mean is returned, otherwise
             the median.
-        values: One number per seed, at least one.
+        values: One number per seed; there must be at least one.
         alpha: Error probability of the interval, above 0 and below 1.
 
     Returns:
-        Three numbers: the median or mean, and the lower and upper end of the interval.
-        For too few seeds (fewer than six with ``alpha=0.05``), the ends of the interval
-        of a median are infinite. For a single seed, both ends of the interval of the
-        mean of a score without bounds equal the mean.
+        Three numbers: the median or mean, and the lower and upper ends of the interval.
+        If there are too few seeds (fewer than six with ``alpha=0.05``), the interval of
+        a median has infinite ends. If there is only one seed and the score has no
+        bounds, both ends of the interval of a mean equal the mean.
     """
     if claim.judged != "mean":
         return intervals.median_interval(values, alpha)
@@ -219,10 +219,10 @@ def span_of(
 
 
 def is_open(claim: ClaimResult) -> bool:
-    """Return whether more seeds could decide a claim.
+    """Return whether a claim could be decided by adding seeds.
 
-    This is the case if its verdict is ``undecided``, or if it was not judged because
-    there were too few seeds.
+    This is the case if the claim's verdict is ``undecided``, or if it was not judged
+    because there were too few seeds.
 
     Args:
         claim: The claim with its verdict.
@@ -239,9 +239,9 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
         claims: The claims with their verdicts.
 
     Returns:
-        Number of claims by group (``papers``, ``ours``, ``checks``) and verdict. Each
-        group has all verdicts, with 0 for verdicts that do not occur. A check, which is
-        a claim that holds by construction, is only counted among the ``checks``.
+        Number of claims for each group (``papers``, ``ours``, ``checks``) and each
+        verdict. The number is 0 for verdicts that do not occur. A check, which is a
+        claim that holds by construction, is counted only among the ``checks``.
     """
     counts = {kind: dict.fromkeys(VERDICTS, 0) for kind in ("papers", "ours", "checks")}
     for claim in claims:
@@ -274,7 +274,7 @@ _RANK: dict[Verdict, int] = {"not reproduced": 0, "undecided": 1, "reproduced": 
 def lies(
     target: Target, low: float, high: float, rounding: Rounding | None = None
 ) -> Verdict:
-    """Return the verdict on an interval, which lies inside, outside or partly inside the target.
+    """Return the verdict for an interval that lies inside, outside or partly inside the target.
 
     Args:
         target: The target range.

@@ -1,1 +1,1 @@
-"""Turn a plan into tables: find missing runs, group runs that train together, execute them."""
+"""Turn a plan into tables: find missing runs, group runs to be trained together, execute them."""

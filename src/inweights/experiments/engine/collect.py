@@ -40,10 +40,10 @@ def collect(
 ) -> dict[str, pl.DataFrame]:
     """Compute the missing tables of a plan, and return all of its tables.
 
-    Stored tables are reused, whichever recipe or sweep computed them; with
+    Stored tables are reused, regardless of which recipe or sweep computed them; with
     ``execution.fresh`` they are removed from the store and computed again. New tables
     are stored. If runs diverged, a ``UserWarning`` states how many. If runs of a
-    computation with ``uniform`` returned NaN, a ``CautionWarning`` states how many.
+    uniform computation returned NaN, a ``CautionWarning`` states how many.
 
     Args:
         plan: The trials, measures and computations.
@@ -54,18 +54,18 @@ def collect(
         version: The recipe's version, part of the key of every run; by default 1.
 
     Returns:
-        The tables by name, with the rows of all runs in the order of the plan. Each row
-        has the labels of its trial, its ``seed``, and the columns of the probe or
-        computation; labels and columns that a run does not have are null in its rows.
-        The table ``losses`` contains the losses during training. Weights are not
+        The tables, keyed by name, with the rows of all runs in the order of the plan.
+        Each row has the labels of its trial, its ``seed``, and the columns of the probe
+        or computation; labels and columns that a run does not have are null in its
+        rows. The table ``losses`` contains the losses during training. Weights are not
         returned.
 
     Raises:
         ConfigError: Tasks are to run on other machines, which cannot import the objects
             that the tasks use; ``execution.on`` is invalid or its package is not
             installed; or a value of the plan cannot be encoded exactly.
-        DataError: A file that the plan names cannot be read, or tables of a computation
-            with ``uniform`` have different columns.
+        DataError: A file to which the plan refers cannot be read, or tables of a
+            uniform computation have different columns.
         RunError: No Ray cluster responds, or some tasks failed. The tables of the other
             tasks are stored. If all failed with the same error class of this library,
             an error of that class is raised instead.
@@ -119,7 +119,7 @@ def watched(
 
     Yields:
         An empty dictionary, which the ``with`` block must fill with the final tables,
-        by name. They are passed to the method ``finished`` of the observers. If the
+        keyed by name. They are passed to the observers' method ``finished``. If the
         block raises an error, ``failed`` is called instead, and the error propagates.
     """
     settings: dict[str, Any] = {"name": name, "seeds": list(seeds), **about}

@@ -30,7 +30,7 @@ from inweights.training.observers import Observer, Step
 class ExecutionKeywords(TypedDict, total=False):
     """Keyword arguments that become fields of :class:`ExecutionOptions`.
 
-    All of them are optional, with the defaults of :class:`ExecutionOptions`.
+    All of them are optional. Their defaults are those of :class:`ExecutionOptions`.
 
     Attributes:
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
@@ -57,7 +57,7 @@ class ExecutionKeywords(TypedDict, total=False):
 
 
 class RunKeywords(ExecutionKeywords, total=False):
-    """Keyword arguments of :func:`inweights.run` and of its cost estimate.
+    """Keyword arguments of :func:`inweights.run` and of the estimate of its cost.
 
     These are the arguments in :class:`ExecutionKeywords` and two more.
 
@@ -84,8 +84,9 @@ class ExecutionOptions:
         threads: Number of threads of each process; by default 1, since several runs
             with more threads on one machine can slow each other down tenfold.
         plugins: Names of modules that the processes import first; by default none.
-        progress: Called with the number of updates done, the total number, and a
-            description of the current work; ``None``, the default, shows nothing.
+        progress: Function that is called with the number of updates done, the total
+            number, and a description of the current work. If it is ``None`` (the
+            default), no progress is shown.
         observers: Objects that are notified of the work and of every table that is
             stored; by default none.
         on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty, the
@@ -170,14 +171,14 @@ def choose_executor(
     Args:
         on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty for this
             machine.
-        jobs: Number of parallel processes; 1 for the current process alone. On Ray, the
-            number of tasks that run at a time on a cluster that this process starts; it
-            has no effect on other clusters.
+        jobs: Number of parallel processes; 1 to use only the current process. On a Ray
+            cluster that this process starts, it is the number of tasks that run at a
+            time. It has no effect on other Ray clusters.
         tasks: The tasks; ``None`` if they are not known yet. Without Ray, all tasks run
             in the current process if there is only one, or if one of them uses objects
             that other processes cannot import.
-        plugins: Modules, in addition to the library's own, whose objects tasks may use;
-            ``None`` allows all modules.
+        plugins: Modules, in addition to the library's own, whose objects tasks may use.
+            If it is ``None``, the objects of all modules may be used.
 
     Returns:
         Within :func:`~.executors.torchrun.joined`, on the first rank of ``torchrun``,

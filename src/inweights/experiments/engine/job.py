@@ -42,11 +42,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         lease: Seconds after which another process may take over a task whose process
             has not renewed its lease. With 0, the default, all processes are on this
             machine, where the operating system releases the locks of a dead process.
-        owner: Name of the process that distributes the tasks; it may immediately
-            reassign a lost task. By default a random name.
+        owner: Name of the process that distributes the tasks; by default a random name.
+            This process may reassign a lost task before its lease expires.
         version: Version of the library, which must be the same on every machine; by
             default the version of this process.
-        log: Lowest level of log messages that are returned with the end of a task, as a
+        log: Lowest level of the log messages that are returned when a task ends, as a
             number of :mod:`logging`; by default the level of the logger ``inweights``.
     """
 
@@ -62,7 +62,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     )
 
     def open_store(self) -> Store:
-        """Return the store of the results, with the lease and owner that the job states.
+        """Return the store of the results, with the lease and the owner that the job specifies.
 
         Raises:
             ConfigError: The address of a bucket is invalid, or the optional package for
@@ -117,7 +117,8 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
     Args:
         task: The task.
         plugins: Modules, in addition to the library and torch, from whose packages the
-            other process may import objects; ``None`` (the default) allows all modules.
+            other process may import objects. If it is ``None`` (the default), all
+            modules are allowed.
     """
     if isinstance(task, LearnTask) and any(map(_is_only_here, task.runs)):
         return False
@@ -145,7 +146,7 @@ def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) 
     Args:
         tasks: The tasks.
         plugins: Modules, in addition to the library and torch, whose objects tasks may
-            use; ``None`` allows all modules.
+            use. If it is ``None``, all modules are allowed.
 
     Raises:
         ConfigError: A task uses an object that exists only in this process, or that

@@ -40,8 +40,8 @@ def judge_all(
     """Judge every claim of a recipe; at scale ``smoke``, only measure its numbers.
 
     If a run begins with the recipe's first seed and has more seeds than a first verdict
-    needs, judging it is treated as a further interim analysis, with a smaller error
-    probability.
+    requires, the judgement is treated as a further interim analysis, with a smaller
+    error probability.
 
     Args:
         recipe: The recipe.
@@ -84,7 +84,7 @@ def seeds_to_judge(recipe: Recipe, scale: str) -> int:
     """Return the number of seeds with which every claim of a recipe can be judged.
 
     The result is the larger of two numbers: the recipe's own number of seeds, and the
-    largest number that the verdict on one of its claims needs
+    largest number that a verdict on one of its claims requires
     (:func:`~.needed_seeds.first_seeds`). The latter is at least
     :data:`~.needed_seeds.MIN_SEEDS`, and larger for a claim that is judged by the share
     of seeds or is a later version of a stated claim. At scale ``smoke``, or if no claim

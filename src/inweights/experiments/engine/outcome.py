@@ -83,14 +83,14 @@ class Outcome(Carded, About):
         folder: The folder of the run.
         environment: Versions of packages and a description of the machine.
         cached: Whether the run was loaded instead of being computed by this call.
-        tables: All final tables, by name: measured and derived.
-        replaced: Measured tables that derived tables of the same name replaced, by
-            name.
+        tables: All final tables (measured and derived), keyed by name.
+        replaced: Measured tables that were replaced by derived tables of the same name,
+            keyed by name.
         claims: The claims of the recipe with their verdicts, in the recipe's order.
-        store: Folder or address of the store of single runs, if the call that returned
-            this object named one; empty for the default subfolder of the folder of all
-            runs. It is never read from a file, so that no file can determine which
-            store is opened.
+        store: Folder or address of the store of single runs, if it was specified in the
+            call that returned this object; empty for the default subfolder of the
+            folder of all runs. It is never read from a file, so that no file can
+            determine which store is opened.
     """
 
     recipe: Recipe
@@ -216,13 +216,13 @@ class Outcome(Carded, About):
         """Return the trained models of the run, if it stored them (``keep_models=True``).
 
         Args:
-            **where: Values of labels or of ``seed``, by name, that the models must
-                have; by default all models are returned.
+            **where: Values that the models must have, keyed by the name of a label or
+                by ``seed``; by default all models are returned.
 
         Returns:
             One :class:`SavedModel` per trial and seed, in the order of the trials and,
-            within a trial, of the seeds; empty if no run has these values. The weights
-            of each model are loaded on first use.
+            within a trial, of the seeds; an empty list if no run has these values. The
+            weights of each model are loaded on first use.
 
         Raises:
             ConfigError: A label is unknown, or the stored settings do not match the

@@ -86,7 +86,7 @@ def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
 
 @contextmanager
 def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[None]:
-    """Return a context manager that replaces errors of its block with errors that name the cause.
+    """Return a context manager that replaces errors in its block with errors that name the cause.
 
     Args:
         what: The cause, such as ``PATH cannot be judged``, placed before the message;
@@ -135,7 +135,7 @@ def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
 def refresh(
     recipe: Recipe, folder: RunFolder, publish: Publish | None = None
 ) -> Outcome:
-    """Judge and draw a finished run again, with the claims and figures of this version.
+    """Judge a finished run and draw its figures again, with this version's claims and figures.
 
     Nothing is trained. The folder of the run is replaced by a new one. If an error
     occurs, the folder is not changed.
@@ -177,8 +177,8 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
         old: The run.
 
     Returns:
-        All tables, measured and derived, by name. Neither the run nor any file is
-        changed.
+        All tables (measured and derived), keyed by name. Neither the run nor any file
+        is changed.
 
     Raises:
         FolderError: The run lacks measured tables from which other tables are derived,

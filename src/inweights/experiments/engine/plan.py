@@ -1,4 +1,4 @@
-"""Divide the missing work of a plan into tasks: computations, and runs that train together.
+"""Divide the missing work of a plan into tasks: computations, and groups of runs.
 
 :func:`expand_plan` lists all work of a plan and its seeds (:class:`Work`).
 :func:`tasks_of` groups the missing parts of this work into tasks (:mod:`~.tasks`),
@@ -50,17 +50,18 @@ Parts = dict[str, Measure | None]
 
 @dataclass(frozen=True)
 class Work:
-    """The tables, runs and computations of a plan, for all seeds.
+    """The tables, runs and computations that a plan requires for all seeds.
 
     Attributes:
-        requests: Every table that the plan needs, in the order of the plan.
-        runs: The runs from which these tables are measured, by key. Several tables and
-            labels may share one run.
-        parts: The parts of each run that are to be stored, by the key of the run: a
-            mapping from the name of the part to its measure, or to ``None`` for losses
-            and weights.
-        computations: The computations that return the remaining tables, by key: one
-            task per seed if the computation depends on the seed, otherwise one task.
+        requests: Every table that the plan requires, in the order of the plan.
+        runs: The runs that these tables require, keyed by their names in the store.
+            Several tables and labels may share one run.
+        parts: The parts of each run to be stored, keyed by the run's name in the store.
+            Each value is a mapping from the name of a part to its measure, or to
+            ``None`` for losses and weights.
+        computations: The computations that return the remaining tables, keyed by their
+            names in the store. There is one task per seed if the computation depends on
+            the seed, otherwise one task.
     """
 
     requests: tuple[TableRequest, ...]
@@ -78,7 +79,7 @@ def expand_plan(
 
     Args:
         plan: Trials, measures and computations.
-        seeds: Root seeds, at least one.
+        seeds: Root seeds; there must be at least one.
         version: The recipe's version, which is part of every key; by default 1.
         keep_models: Whether to store the trained weights as well; by default false.
 
@@ -139,18 +140,18 @@ def tasks_of(
 ) -> list[Task]:
     """Divide the missing work into tasks, which may be run in any order.
 
-    Runs with the same world, architecture and curriculum train together, at most 32 of
-    them (:data:`MAX_REPLICAS`) on a CPU, and 512 (:data:`MAX_REPLICAS_ACCELERATED`) on
-    an accelerator. They may differ in seed, initialisation, learning rate and weight
-    decay. Runs whose weights are stored, so that they only have to be measured, form
-    separate tasks.
+    Runs with the same world, architecture and curriculum are trained together, at most
+    32 of them (:data:`MAX_REPLICAS`) on a CPU, and 512
+    (:data:`MAX_REPLICAS_ACCELERATED`) on an accelerator. They may differ in seed,
+    initialisation, learning rate and weight decay. Runs whose weights are stored, so
+    that they only have to be measured, form separate tasks.
 
     Args:
         work: Runs and computations of a plan.
         missing: Function that takes the key of a run or computation and the name of a
             part, both strings, and returns whether this part is missing from the store.
         device: Torch device of the models. On any device other than ``cpu``, more runs
-            train together.
+            are trained together.
 
     Returns:
         One task for each missing seed of a computation (one for all missing seeds, if

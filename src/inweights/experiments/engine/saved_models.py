@@ -35,7 +35,7 @@ class SavedModel:
 
     @property
     def labels(self) -> Mapping[str, Value]:
-        """Labels of the trial that trained the model, by name, such as the varied settings."""
+        """Labels of the trial in which the model was trained, keyed by name."""
         return self.run.trial.labels
 
     @property
@@ -91,9 +91,9 @@ def saved_models(
         seeds: Root seeds.
         store: Store that contains the weights.
         version: Version of the recipe that trained the models; by default 1.
-        where: Values of labels or of ``seed``, by name, that the models must have. A
-            trial without one of these labels is left out. By default all models are
-            returned.
+        where: Values that the models must have, keyed by the name of a label or by
+            ``seed``. A trial without one of these labels is left out. By default all
+            models are returned.
 
     Returns:
         One model per trial and seed, in the order of the trials and, within a trial, of

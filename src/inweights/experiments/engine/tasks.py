@@ -2,8 +2,8 @@
 
 A :class:`Run` is one world, model, learner and seed; recipes share a run if these four
 are equal. Its results are exactly the same whether it trains alone or with others. A
-task produces the tables of runs that may train together (:class:`LearnTask`) or of a
-function (:class:`ComputeTask`). Executors run tasks.
+task produces the tables of runs that may be trained together (:class:`LearnTask`) or of
+a function (:class:`ComputeTask`). Executors run tasks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Run:
     """One training run: a trial with a seed.
 
     Attributes:
-        key: Hash of world, model, learner, seed and version, which is the name of the
+        key: Hash of the world, model, learner, seed and version. It is the name of the
             run in the store.
         trial: World, model and learner of the run.
         seed: Root seed.
@@ -54,7 +54,7 @@ class Run:
 
 @dataclass(frozen=True)
 class TableRequest:
-    """A table of a run or computation that a plan needs.
+    """A table that a plan requires from a run or computation.
 
     Attributes:
         name: Name of the table.
@@ -73,17 +73,17 @@ class TableRequest:
 
 @dataclass(frozen=True)
 class LearnTask:
-    """Runs that can train together, with their measures.
+    """Runs that can be trained together, with their measures.
 
     Attributes:
         runs: The runs, which differ only in seeds, initialisation, learning rates and
             weight decays.
         measures: Measures that apply to all or some of the runs.
-        parts: Names of the parts that are missing in the store, one tuple per run: keys
-            of measures, ``losses``, and :data:`~inweights.runs.tables.names.MODEL_PART`
-            for the weights.
-        sources: Hashes, at the time of planning, of the files and modules on which the
-            runs depend, by path; if empty, changes are not checked.
+        parts: Names of the parts that are missing from the store, one tuple per run:
+            keys of measures, ``losses``, and
+            :data:`~inweights.runs.tables.names.MODEL_PART` for the weights.
+        sources: Hashes of the files and modules on which the runs depend, keyed by path
+            and computed at the time of planning. If empty, changes are not detected.
     """
 
     runs: tuple[Run, ...]
@@ -98,7 +98,7 @@ class LearnTask:
 
     @property
     def dependencies(self) -> Any:
-        """Nested lists of all objects that may name a file or user code: configs and probes.
+        """Nested lists of all objects that may refer to a file or to user code: configs and probes.
 
         The list contains ``[world, model, learner]`` for each trial, followed by
         ``[partial of the probe]`` for each measure.
@@ -115,8 +115,8 @@ class LearnTask:
     def wanted(self) -> list[tuple[str, str]]:
         """Every part that the task stores, as pairs of a run's key and the name of the part.
 
-        Parts are the tables that are missing in the store, and the weights if they are
-        to be stored.
+        Parts are the tables that are missing from the store, and the weights if they
+        are to be stored.
         """
         tables = []
         for run, parts in zip(self.runs, self.parts, strict=True):
@@ -161,7 +161,7 @@ class LearnTask:
 
     @property
     def only_measures(self) -> bool:
-        """Whether only measures at the end are missing, for which stored weights suffice."""
+        """Whether only measurements after training are missing, so that stored weights suffice."""
         recorded = any(part in (LOSSES, MODEL_PART) for _, part in self.wanted)
         return not recorded and not any(m.every for m in self.measures)
 
@@ -194,12 +194,13 @@ class ComputeTask:
     """A computation for one seed, or for several seeds in one call.
 
     Attributes:
-        key: Name of the computation with its first seed in the store.
+        key: Name, in the store, of the computation with its first seed.
         computation: The computation.
         seed: The first seed; for a computation that does not depend on seeds, the first
             seed of the plan.
-        sources: Hashes, at the time of planning, of the files and modules on which the
-            computation depends, by path; if empty, changes are not checked.
+        sources: Hashes of the files and modules on which the computation depends, keyed
+            by path and computed at the time of planning. If empty, changes are not
+            detected.
         others: Key and seed of each further seed, for a computation that takes several
             seeds together.
     """
@@ -288,7 +289,7 @@ def in_words(labels: Mapping[str, Any]) -> str:
     A string is shown as its value, and any other value as ``name=value``.
 
     Args:
-        labels: Values of the labels, by name.
+        labels: Values of the labels, keyed by name.
 
     Example:
         >>> in_words({"model": "gpt", "n": 10})

@@ -34,7 +34,7 @@ _NAMED = 3
 
 
 def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> list[str]:
-    """Return warnings that a reader needs before comparing the conditions of a study.
+    """Return warnings that a reader should see before comparing the conditions of a study.
 
     A warning is returned in each of these cases:
 
@@ -43,11 +43,11 @@ def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> lis
     - The accuracy on compositions varies too much between seeds to compare conditions:
       its standard deviation is above :data:`SPREAD`, 0.2. The warning states how many
       seeds are needed to measure a difference to within ±0.2.
-    - The learner of a GPT differs from ``learners.two_hop`` in a setting that can decide
-      whether the GPT composes, and the study does not vary this setting. Such settings
-      are the loss, the optimizer, the random offset of the positions, and a learning
-      rate that differs by at least a factor of :data:`FACTOR`, 3.
-    - A file of facts has chains of three facts that no query is about.
+    - The learner of a GPT differs from ``learners.two_hop`` in a setting that can
+      affect whether the GPT composes facts, and the study does not vary this setting.
+      Such settings are the loss, the optimizer, the random offset of the positions, and
+      a learning rate that differs by at least a factor of :data:`FACTOR`, 3.
+    - A file of facts contains chains of three facts that no query tests.
 
     Args:
         trials: The conditions of the study, whose learners and worlds are examined.

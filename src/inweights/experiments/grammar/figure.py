@@ -183,14 +183,14 @@ def auto(
     caption: str = "",
     **options: Any,
 ) -> Figure:
-    """Describe a figure of a sweep's table, with varied settings as the x-axis, lines and panels.
+    """Describe a figure of a sweep's table whose x-axis, lines and panels show the varied settings.
 
     Args:
         id: Short name, which is also the name of the figure's file.
         table: Name of the table that is drawn; by default the same as ``id``.
         title: Title of the figure; by default the same as ``id``.
         caption: How to read the figure; by default a sentence that explains the mean
-            over seeds, its 95% interval, and the dots for single seeds.
+            over seeds, its 95% interval, and the dots for individual seeds.
         **options: Options of :func:`inweights.report.figures.draw.auto`, such as
             ``where``. Options that are ``None`` are left out; names and values are
             checked when the figure is drawn.

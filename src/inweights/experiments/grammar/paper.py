@@ -21,13 +21,13 @@ class Code(TypedDict):
     """Attributes of a :class:`Recipe` that are given in its Python code.
 
     Attributes:
-        scales: Settings of each scale, by name: ``smoke``, ``cpu``, ``paper``.
-        seeds: Number of seeds for each scale, by the scale's name, or one number for
-            all scales.
+        scales: Settings, keyed by the name of the scale: ``smoke``, ``cpu``, ``paper``.
+        seeds: Number of seeds, keyed by the name of the scale, or one number for all
+            scales.
         plan: Function that returns the plan for given settings.
-        derive: Function that takes a dictionary of the measured tables, by name, and
-            returns a dictionary of further tables. ``None``, the default, means that
-            there are none.
+        derive: Function that takes a dictionary of the measured tables, keyed by name,
+            and returns a dictionary of further tables; ``None`` (the default) if there
+            are none.
         version: Version of the recipe; by default 1.
     """
 
@@ -72,11 +72,11 @@ class Paper:
 
         Args:
             name: Short name of the recipe, the part of its name after the slash.
-            place: Place in the paper, such as ``Fig. 2``, for claims that do not state
-                one.
-            condition: Value of the label ``condition`` that is shown with claims whose
-                scores do not select rows by this label; by default empty. It is only
-                shown and has no effect on the scores.
+            place: Place in the paper, such as ``Fig. 2``; used for claims that do not
+                specify one.
+            condition: Value of the label ``condition`` to display with claims whose
+                scores do not select rows by this label; empty by default. It has no
+                effect on the scores.
 
         Returns:
             A :class:`Stating`, which returns a :class:`Claim` each time it is called.
@@ -109,10 +109,11 @@ class Paper:
             ours: Our own choices, which the paper does not state: dotted names of
                 settings, and sentences. By default the paper's own list (:attr:`ours`),
                 which is deprecated.
-            **code: ``scales``, the settings of each scale by name; ``seeds``, the
-                number of seeds, for all scales or by scale; ``plan``, the function that
-                returns the plan for given settings; optionally ``derive`` and
-                ``version``, as :class:`Code` explains.
+            **code: ``scales``, the settings of each scale, keyed by its name;
+                ``seeds``, the number of seeds for all scales, or a mapping from scales
+                to numbers; ``plan``, the function that returns the plan for given
+                settings; optionally ``derive`` and ``version``, as :class:`Code`
+                explains.
 
         Returns:
             The recipe, named ``<source of the paper>/<name>``.

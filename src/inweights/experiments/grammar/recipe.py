@@ -32,7 +32,7 @@ Tables = dict[str, "pl.DataFrame"]
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One figure or table of a paper: what is trained, judged and drawn.
+    """Reproduction of a figure or table of a paper: what is trained, judged and drawn.
 
     Attributes:
         name: Name, as ``<paper>/<figure>``.
@@ -41,14 +41,14 @@ class Recipe:
             paper.
         place: Place in the paper, such as ``Figure 3, §4``.
         summary: What is done, in a few sentences.
-        scales: Settings of each scale, by its name (``smoke``, ``cpu`` or ``paper``),
-            all of one config class.
-        seeds: Number of seeds for each scale, by the scale's name.
+        scales: Settings, keyed by the name of the scale (``smoke``, ``cpu`` or
+            ``paper``). All of them are of the same config class.
+        seeds: Number of seeds, keyed by the name of the scale.
         plan: Function that returns the plan for given settings.
         claims: Claims that are judged; by default none.
         figures: Figures that are drawn; by default none.
-        derive: Function that takes a dictionary of the measured tables, by name, and
-            returns a dictionary of further tables; ``None`` if there are no further
+        derive: Function that takes a dictionary of the measured tables, keyed by name,
+            and returns a dictionary of further tables; ``None`` if there are no further
             tables.
         ours: Our own choices, which the paper does not state: dotted names of settings,
             which are marked wherever settings are listed, and explanatory sentences. By
@@ -61,17 +61,17 @@ class Recipe:
         version: Version, by default 1. It is increased by hand when results change, and
             is part of the key of every run, so that runs of earlier versions are not
             reused.
-        whole: The complete recipe, if this one has only some of its claims; otherwise
-            ``None``.
+        whole: The complete recipe, if this recipe contains only some of its claims;
+            otherwise ``None``.
         versions: Version of each claim in the ledger (the file of claims that were
-            stated before their runs), by id. Only claims that the ledger states in the
-            same words are included. ``None`` if no ledger is used.
-        cautions: Function that takes the settings and all tables, by name, and returns
-            warnings as sentences; ``None`` if there are no warnings.
-        results: Function that takes the settings and all tables, by name, and returns
-            the results as sentences; ``None`` if there are none.
-        meanings: Meaning of settings, by name. The meanings of settings that are not
-            listed are in the docstring of their config.
+            stated before their runs), keyed by the claim's id. Only claims that the
+            ledger states in the same words are included. ``None`` if no ledger is used.
+        cautions: Function that takes the settings and all tables, keyed by name, and
+            returns warnings as sentences; ``None`` if there are no warnings.
+        results: Function that takes the settings and all tables, keyed by name, and
+            returns the results as sentences; ``None`` if there are none.
+        meanings: Meanings of settings, keyed by name. Settings that are not listed are
+            explained in the docstring of their config.
         reasons: Reasons for settings that differ from the paper's; by default none.
         protocol: Statements of the paper and its code about the settings; ``None`` if
             unknown.
@@ -187,10 +187,10 @@ class Recipe:
 
         The function :attr:`derive` computes them; without this function, only the given
         tables are returned. A derived table replaces a given table of the same name.
-        The given dictionary is not changed. Errors of :attr:`derive` are passed on.
+        The given dictionary is not changed. Errors of :attr:`derive` propagate.
 
         Args:
-            tables: The measured tables, by name.
+            tables: The measured tables, keyed by name.
         """
         return tables | (self.derive(tables) if self.derive else {})
 
@@ -204,9 +204,9 @@ class Recipe:
 
         Args:
             scale: Scale whose settings are changed: ``smoke``, ``cpu`` or ``paper``.
-            overrides: Strings such as ``n=10``, which are returned unchanged, or new
-                values by dotted name. A mapping as the value of a nested config changes
-                only the fields that it names.
+            overrides: Strings such as ``n=10``, which are returned unchanged; or a
+                mapping from dotted names to new values. If the new value of a nested
+                config is a mapping, only the fields in it are changed.
 
         Returns:
             One string such as ``n=10`` for each changed setting.

@@ -26,8 +26,8 @@ class StatedClaim(Config):
             printed``; ``lost in the text at hand``, if our copy of the text lacks it;
             or ``text not at hand``, if we have no copy. By default the value in the
             recipe's file, unless the source is ``ours``.
-        close: Smallest and largest number that count as close to the published one; by
-            default the published number divided and multiplied by 1.5.
+        close: Smallest and largest number that count as close to the published number;
+            by default the published number divided and multiplied by 1.5.
         judged: Statistic over seeds that is judged: ``typical`` (the default) for the
             median; ``reliable`` for the share of seeds that meet the target, if a claim
             says *always*, *never* or *fails*; ``mean`` for the mean, if the paper
@@ -35,9 +35,9 @@ class StatedClaim(Config):
         protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` (a
             smaller size) or ``substitute`` (a different model, data set or measure). By
             default the value in the recipe's file, unless the source is ``ours``.
-        condition: Value of the label ``condition`` that is shown if the score does not
-            select rows by this label; by default the value in the recipe's file. It is
-            only shown and has no effect on the score.
+        condition: Value of the label ``condition`` to display if the score does not
+            select rows by this label; by default the value in the recipe's file. It has
+            no effect on the score.
         check: Whether the claim holds by construction, so that it only tests the code;
             by default false.
     """
@@ -86,31 +86,31 @@ class RecipeFile(Config):
         place: Place in the paper.
         cited: Short form of ``place`` for the claims; by default ``place`` itself.
         summary: What is done, in a few sentences.
-        condition: Value of the label ``condition`` that is shown with claims whose
-            scores do not select rows by this label; by default empty. It is only
-            shown and has no effect on the scores.
+        condition: Value of the label ``condition`` to display with claims whose scores
+            do not select rows by this label; empty by default. It has no effect on the
+            scores.
         protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` or
             ``substitute``, as :class:`StatedClaim` explains.
-        published: The number or relation that the paper prints, for claims that do not
-            state one; see :class:`StatedClaim`.
-        quote: The paper's words, for claims that do not have a quote.
-        seeds: Number of seeds, by scale or for all scales; by default the number in the
-            code.
+        published: The number or relation that the paper prints; used for claims that do
+            not specify one; see :class:`StatedClaim`.
+        quote: Quote from the paper; used for claims that do not have one.
+        seeds: Number of seeds, for all scales or keyed by scale; by default the number
+            in the code.
         version: Version of the recipe; by default the version in the code.
         ours: Our own choices: names of settings (only letters, digits, dots and
             underscores), sentences (any other text), and reasons
             (:class:`~.protocols.protocol_file.Reason`) why settings of a world, a
             model, a learner or a measure differ from the paper's.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
-        settings: Meaning of each setting, by its name.
-        scales: Settings that differ from the defaults, by scale; settings that the code
-            specifies may be left out. A table ``{ use = "NAME" }`` represents a config
-            or list of configs of the code, whose fields the table may change.
+        settings: Meanings of the settings, keyed by name.
+        scales: Settings that differ from the defaults, keyed by scale; settings that
+            the code specifies may be left out. A table ``{ use = "NAME" }`` represents
+            a config or list of configs of the code, whose fields the table may change.
         configs: Further configs, or lists of configs, to which ``use`` refers.
-        claims: Claims that are judged, each with the fields of :class:`StatedClaim`, by
-            id.
-        figures: Figures that are drawn, each with the fields of :class:`StatedFigure`,
+        claims: Claims to be judged, each with the fields of :class:`StatedClaim`, keyed
             by id.
+        figures: Figures to be drawn, each with the fields of :class:`StatedFigure`,
+            keyed by id.
 
     :func:`~.recipe_file.read_recipe` checks the names of claims, notes and settings.
     """

@@ -46,19 +46,20 @@ def read_recipe(
     Args:
         path: Path of the TOML file.
         paper: The paper to which the recipe belongs.
-        scores: Score and target of each claim, by the claim's short name, as in the
+        scores: Score and target of each claim, keyed by the claim's short name in the
             file.
-        notes: Sentences that several recipes share, by the name of the note; the file
-            names the notes that apply to the recipe. By default there are none.
+        notes: Sentences that several recipes share, keyed by the name of the note. The
+            file lists the notes that apply to the recipe. By default there are none.
         names: Configs of the code to which ``use`` in the file refers, such as the
             module's ``globals()``. By default there are none.
         protocol: Statements of the paper and its code about the settings; ``None`` if
             unknown.
-        **code: ``scales``, the default settings of each scale by name (at least one);
-            ``seeds``, the number of seeds, for all scales or by scale; and ``plan``,
-            the function that returns the plan for given settings. Optionally
-            ``derive``, the function that computes further tables, and ``version`` (see
-            :class:`Code`). ``seeds`` and ``version`` of the file take precedence.
+        **code: ``scales``, the default settings of each scale, keyed by its name (at
+            least one scale); ``seeds``, the number of seeds for all scales, or a
+            mapping from scales to numbers; and ``plan``, the function that returns the
+            plan for given settings. Optionally ``derive``, the function that computes
+            further tables, and ``version`` (see :class:`Code`). ``seeds`` and
+            ``version`` of the file take precedence.
 
     Returns:
         The recipe. Its name is ``<source of the paper>/<name of the file>``, with

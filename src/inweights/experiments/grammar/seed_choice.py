@@ -12,8 +12,8 @@ MAX_SEEDS = 100_000
 def parse_seeds(text: str) -> int | tuple[int, ...]:
     """Parse seeds written on the command line: a number, a range or a list.
 
-    Whether a number or a list is valid (not empty, not negative, without repetitions)
-    is checked by :func:`choose_seeds`.
+    This function does not check whether a number or a list is valid (not empty, not
+    negative, without repetitions); :func:`choose_seeds` does.
 
     Args:
         text: A number of seeds (``8``), a range of seeds that includes its end

@@ -35,7 +35,7 @@ class Shown(Config):
         caption: How to read the figure, as one sentence.
         low: Smallest possible value; ``None`` if there is none.
         high: Largest possible value; ``None`` if there is none.
-        axes: Axis labels of other columns, by column.
+        axes: Axis labels of other columns, keyed by column.
         chance: Name of the column with the value expected by chance, which is drawn as
             a dashed line; empty if there is no such column.
         controls: Names of controls that make sense for this probe (``untrained``,
@@ -68,9 +68,9 @@ class Shown(Config):
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """Smallest and largest possible value of the column that figures plot.
+        """Smallest and largest possible values of the column that figures plot.
 
-        ``None`` unless the probe declares both.
+        The result is ``None`` unless the probe declares both.
         """
         return None if self.low is None or self.high is None else (self.low, self.high)
 
@@ -131,7 +131,7 @@ def shown_in(columns: Iterable[str]) -> Shown | None:
     Returns:
         The description; ``None`` if no probe has exactly these columns, or if several
         probes have them but differ in ``value``. If several probes have these columns
-        and the same ``value``, the description of the first one.
+        and the same ``value``, the description of the first one is returned.
     """
     wanted = set(columns) - _OUTSIDE
     known = built_in() | _OWN
@@ -147,9 +147,9 @@ def shown_by(probe: str) -> Shown | None:
     """Return the description of a probe's table, or ``None`` if the probe has no description.
 
     Args:
-        probe: Name of the probe, or its import path ``module:name``; only the name
-            matters. A user's description takes precedence over the description of a
-            library probe of the same name.
+        probe: Name of the probe, or its import path ``module:name``, of which only the
+            name is used. A user's description takes precedence over the description of
+            a library probe of the same name.
     """
     name = probe.rpartition(":")[2]
     return _OWN.get(name) or built_in().get(name)
@@ -157,7 +157,7 @@ def shown_by(probe: str) -> Shown | None:
 
 @cache
 def built_in() -> dict[str, Shown]:
-    """Return the descriptions of the library's probes, by name, without importing torch."""
+    """Return the descriptions of the library's probes, keyed by name, without importing torch."""
     # Finding the file through ``inweights.probes`` would import that package, and torch with it.
     file = Path(str(resources.files("inweights").joinpath("probes", "shown.toml")))
     return {name: decode(Shown, declared) for name, declared in load_toml(file).items()}

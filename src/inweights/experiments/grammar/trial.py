@@ -43,7 +43,7 @@ class Trial:
     """One condition of an experiment: a world, a model, a learner, and labels for the tables.
 
     Attributes:
-        labels: Values that are added to the rows of every table, by the name of their
+        labels: Values to add as columns to every table, keyed by the name of the
             column.
         world: Config of the facts and queries.
         learner: Config of the training: a curriculum (training in phases), a descent
@@ -61,7 +61,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Measure:
-    """A probe with its options, and when and on which trials it is applied.
+    """A probe with its options, the steps at which it is applied, and the trials that it measures.
 
     Attributes:
         probe: Function ``probe(model, worlds, **options)`` that returns a table with a
@@ -70,16 +70,16 @@ class Measure:
             the name of the probe.
         options: Keyword arguments of the probe besides model and worlds; by default
             none.
-        every: Number of steps between measurements, the first at step 0 and the last
-            at the end of training; the table gets a column ``step``. By default 0: the
-            probe is applied once, at the end.
-        where: Values of labels, by name. Only trials that have all of these labels with
-            these values are measured; by default all trials are.
-        first_seed: Whether only the first seed of every trial is measured; by default
-            all are.
+        every: Number of steps between measurements, which begin at step 0 and include
+            the end of training; the table then has a column ``step``. If it is 0 (the
+            default), the probe is applied once, at the end of training.
+        where: Values of labels, keyed by name. Only trials that have all of these
+            labels with these values are measured; by default all trials are measured.
+        first_seed: Whether to measure only the first seed of every trial; by default
+            all seeds are measured.
         needs: Name of an optional extra of the package, such as ``tsne``, that the
-            probe needs. If the extra is not installed, an error is raised before
-            anything is trained. Empty, the default, means that the probe needs no
+            probe requires. If the extra is not installed, an error is raised before
+            anything is trained. If it is empty (the default), the probe requires no
             extra.
 
     Raises:
@@ -157,8 +157,7 @@ class Computation:
 
     Attributes:
         name: Name of the table.
-        labels: Values that are added to the rows of the table, by the name of their
-            column.
+        labels: Values to add as columns to the table, keyed by the name of the column.
         compute: Function ``compute(**options)`` that returns a table.
         options: Keyword arguments of ``compute``: plain values, configs and functions.
             By default there are none.
@@ -166,13 +165,13 @@ class Computation:
             ``compute`` as the argument ``seed``. If false (the default), the table is
             computed once, and its rows have the first seed in the column ``seed``.
         together: Whether a seeded ``compute`` is called once for all seeds that are not
-            stored yet, with the argument ``seeds``, a list, and returns a table with a
-            column ``seed``. The rows of each seed are still stored separately. By
-            default false.
+            stored yet; by default false. It then takes the argument ``seeds``, a list,
+            and returns a table with a column ``seed``. The rows of each seed are still
+            stored separately.
         effort: Estimated duration, expressed as the number of updates of a small model
             that would take the same time; by default 1000. The progress display uses it.
-        stages: Share of the effort, from 0 to 1, for each stage, by the stage's name
-            and in order. If there are stages, ``compute`` takes an argument
+        stages: Mapping from the name of each stage, in order, to its share of the
+            effort, from 0 to 1. If there are stages, ``compute`` takes an argument
             ``progress``, a function that it calls with the amount done, the total
             amount and the name of the stage.
         uniform: Whether the tables of all conditions and seeds must have the same
@@ -207,7 +206,7 @@ class Plan(Carded):
 
     Args:
         trials: Conditions to train; by default none.
-        measures: What is measured in the trials; by default nothing. A probe without
+        measures: Measures to apply to the trials; by default none. A probe without
             options may be given in place of a measure. It is then applied once, at the
             end, and its table has the name of the probe.
         computations: Computations without a model; by default none.

@@ -1,4 +1,4 @@
-"""Split a task into blocks of runs that train together, with the fastest size that fits in memory.
+"""Split a task into blocks of runs to train together, with the fastest size that fits in memory.
 
 :func:`blocks_of` yields the blocks of a task. A block contains as many runs as fit in
 memory, as long as adding runs reduces the time per step and run. On a CPU the memory is
@@ -40,7 +40,7 @@ STEPS = 5
 
 
 def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
-    """Build the worlds of a task, and yield blocks of runs that train together.
+    """Build the worlds of a task, and yield blocks of runs to train together.
 
     Errors that are raised while a world is built propagate.
 
@@ -72,7 +72,7 @@ def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
 
 
 def _shape(world: World) -> list[Any]:
-    """Return the properties that must be equal for the worlds of runs that train together."""
+    """Return the properties that must be equal for the worlds of runs that are trained together."""
     shape: list[Any] = [len(world.vocabulary), world.outputs.tolist()]
     for part in (world.facts, world.queries):
         columns = (
@@ -86,16 +86,17 @@ def _shape(world: World) -> list[Any]:
 
 
 def group_size(block: LearnTask, device: str) -> int:
-    """Return how many runs like the given ones should train together on a device.
+    """Return the number of runs like the given ones that should be trained together on a device.
 
     Args:
         block: Runs whose worlds have the same shape.
         device: Torch device of the models, such as ``cpu`` or ``cuda``.
 
     Returns:
-        The number of runs. On a CUDA device it is measured (:func:`best_size`), and is
-        at most the number of given runs. On other devices, and for a learner that is
-        not a ``Curriculum``, it is the result of :func:`capacity`, which may be larger.
+        The number of runs. On a CUDA device it is determined by measurement
+        (:func:`best_size`), and is at most the number of given runs. On other devices,
+        and for a learner that is not a ``Curriculum``, it is the result of
+        :func:`capacity`, which may be larger.
 
     Raises:
         ConfigError: A single run does not fit in the memory of the CPU, or, on a CUDA
@@ -115,7 +116,7 @@ def group_size(block: LearnTask, device: str) -> int:
 def best_size(
     measure: Callable[[int], tuple[float, float]], most: int, room: float
 ) -> int:
-    """Find the best number of runs that train together, by measurement.
+    """Find the best number of runs to train together, by measurement.
 
     The number is doubled as long as the memory suffices and the time per step and run
     falls by at least a tenth.
@@ -176,8 +177,8 @@ def capacity(run: Run) -> int:
     """Return how many runs like the given one fit in the memory of a CPU at the same time.
 
     Args:
-        run: The run. Its world is built, unless it has no model or its learner is not a
-            ``Curriculum``; in these cases the result is 1.
+        run: The run. If it has no model, or its learner is not a ``Curriculum``, the
+            result is 1. Otherwise its world is built.
 
     Returns:
         The largest number of runs whose parameters, gradients and optimizer states

@@ -27,8 +27,8 @@ def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataF
     Returns:
         The probe's table, in which ``replica`` is the index of the run in the block. If
         the model cannot be reduced to the runs without a table
-        (:meth:`~inweights.models.Model.select` raises a ``ConfigError``), the table has
-        the rows of all runs.
+        (:meth:`~inweights.models.Model.select` raises a ``ConfigError``), the table
+        contains the rows of all runs.
 
     Raises:
         RunError: The probe raised an error, and the model has weights that are not
@@ -57,8 +57,7 @@ def measure_model(
         model: The model, with one replica per world.
 
     Returns:
-        The probe's table, with its columns and a column ``replica``, the index of the
-        replica.
+        The probe's table. Its column ``replica`` contains the index of the replica.
 
     Raises:
         RunError: The probe raised an error, and the model has weights that are not
@@ -93,7 +92,7 @@ def store_by_run(
     Raises:
         KeyError: A missing part is not in ``tables``.
         WriteError: A table, or the description of a run, cannot be written.
-        DataError: A file that a trial names cannot be read.
+        DataError: A file to which a trial refers cannot be read.
     """
     for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
         for part in parts:
@@ -115,8 +114,8 @@ def store_part(store: Store, run: Run, part: str, made: pl.DataFrame | bytes) ->
 
     Raises:
         WriteError: The part or the description cannot be written.
-        DataError: A file that the trial names, and that belongs to the description,
-            cannot be read.
+        DataError: A file to which the trial refers, and which belongs to the
+            description, cannot be read.
     """
     trial = run.trial
     parts = {name: getattr(trial, name) for name in ("world", "model", "learner")}

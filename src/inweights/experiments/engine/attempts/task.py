@@ -156,9 +156,9 @@ def run_task(
 
     Raises:
         InweightsError: Files or code on which the task depends have changed since it
-            was planned, or the task failed. All other errors are passed on as well:
-            those of probes, of a user's functions and of ``progress``, and, if the
-            memory is not sufficient, ``MemoryError`` or ``torch.OutOfMemoryError``.
+            was planned, or the task failed. Errors of probes, of a user's functions and
+            of ``progress`` propagate as well. If the memory is not sufficient, a
+            ``MemoryError`` or ``torch.OutOfMemoryError`` is raised.
     """
     if _stored(task, store):
         return  # by the process that held the lock until now

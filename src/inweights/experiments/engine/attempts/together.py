@@ -1,4 +1,4 @@
-"""Build, train and load the models of runs that train together, as replicas of one model.
+"""Build, train and load the models of runs that are trained together, as replicas of one model.
 
 :func:`build_model` builds the model of a block of runs, :func:`train_block` trains it,
 and :func:`open_model` loads the stored model of one run. :mod:`~.blocks` splits a task
@@ -23,7 +23,7 @@ from inweights.training import Curriculum, Phase, Result, Schedule, Stop, train
 
 
 def build_model(block: LearnTask, device: str) -> Model:
-    """Return the untrained model of runs that train together, with one replica per run.
+    """Return the untrained model of runs that are trained together, with one replica per run.
 
     Args:
         block: Runs whose worlds have the same shape. The config of the first run's

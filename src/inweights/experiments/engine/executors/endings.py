@@ -40,8 +40,8 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
         how: ``done``; ``busy``, if another process works on the task; ``killed``, if
             the process of the task died; ``memory``, if memory ran out; or ``failed``.
         error: Name of the library's error class with which the task failed. The
-            default, ``RunError``, represents all errors that are not of the library. It
-            has no meaning if the task did not fail.
+            default, ``RunError``, represents all errors that do not belong to the
+            library. It has no meaning if the task did not fail.
         message: Message of the error, or a description of how the process died; empty
             if there is none.
         log: Log messages of the task, if another process ran it.
@@ -99,5 +99,5 @@ class Failure:
 
     @property
     def text(self) -> str:
-        """Text with the labels and seeds of the failed runs, and the reason of the failure."""
+        """Text with the labels and seeds of the failed runs, and the reason for the failure."""
         return f"{self.task.about}: {self.end.message}"

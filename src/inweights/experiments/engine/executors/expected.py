@@ -30,7 +30,7 @@ class Expected(NamedTuple):
         kind: Any hashable value that is equal for tasks whose expected durations are
             assumed to be wrong by the same factor.
         seconds: Expected duration in seconds, or in any other unit that is the same for
-            all tasks of the work.
+            all tasks.
         measured: Whether the seconds were measured on this machine; by default false.
     """
 
@@ -90,12 +90,12 @@ class _Part:
 
 
 class ExpectedTime:
-    """Total time of tasks, estimated in advance and corrected by measurement.
+    """Estimate of the total time of a set of tasks, corrected by measurements as they run.
 
     A task that has run for a while is expected to continue at the same speed. The
-    estimate of any other task is multiplied by the factor by which the estimates of
-    tasks of its kind were wrong or, if none of these has run, by the factor for all
-    tasks.
+    estimate for any other task is multiplied by the ratio of measured to estimated
+    time, which is computed from tasks of the same kind or, if none of these has run,
+    from all tasks.
 
     Args:
         clock: Function that returns a time in seconds; by default a monotonic clock.
@@ -173,9 +173,10 @@ class ExpectedTime:
             self._started = now
 
     def report(self, name: str, share: float) -> None:
-        """Record which share of a task is done.
+        """Record the share of a task that is done.
 
-        The time of the task is measured only if :meth:`begin` was called for it before.
+        The time of the task is measured only if :meth:`begin` has been called for this
+        task.
 
         Args:
             name: Name of the task.
@@ -193,11 +194,11 @@ class ExpectedTime:
     def seconds(self) -> float:
         """Corrected estimate of the seconds for all tasks, including finished ones.
 
-        The estimate of a task is corrected by the speed at which it has run or, before
-        that, by the factor by which the estimates of tasks of its kind (or, if none of
-        these has run, of all tasks) were wrong.
+        Once a task has run for a while, its estimate is based on its own speed. Until
+        then, it is multiplied by the ratio of measured to estimated time of tasks of
+        the same kind or, if none of these has run, of all tasks.
 
-        The number is in the unit of the expected durations until a task has run for
+        The result is in the unit of the expected durations until a task has run for
         long enough to be measured; see :attr:`left`.
         """
         by_kind = self._factors()

@@ -65,9 +65,9 @@ class BusyTasks(NamedTuple):
 
     Attributes:
         seconds: Seconds until the task is checked again, by default :data:`BUSY` (0.5).
-        free: Function of a task's key that returns whether no other process works on
-            the task any more. The default always returns true, so the task is tried
-            again after ``seconds``.
+        free: Function that takes a task's key, and returns whether the task is no
+            longer in use by another process. The default always returns true, so the
+            task is tried again after ``seconds``.
     """
 
     seconds: float = BUSY
@@ -83,27 +83,27 @@ class Schedule:
 
     Args:
         tasks: The tasks, which may be run in any order.
-        progress: Called with the number of updates done, the total number, and a
-            description of the current work; ``None`` disables it.
+        progress: Function that is called with the number of updates done, the total
+            number, and a description of the current work; ``None`` for no reports.
         before: Number of updates done earlier, for the progress display; by default 0.
         busy: Settings that define when to retry a task that another process is working
             on; by default after half a second.
-        more: Iterator over further lists of tasks; each list is read when no other task
-            is waiting. ``None`` means that there are no further tasks.
-        on_failure: Function that is called with each task that failed for good;
-            ``None`` disables it.
+        more: Iterator over further lists of tasks, from which the next list is read
+            when no other task is waiting; ``None`` if there are no further tasks.
+        on_failure: Function that is called with each task that failed and will not be
+            tried again; ``None`` for none.
         expect: Function that takes a list of tasks and returns the expected duration of
             each; by default all updates are expected to take equally long. The estimate
             is corrected as tasks run, and the remaining time is part of the description
             of the current work.
 
     Attributes:
-        left: Number of tasks that are neither done nor failed for good, plus one as
-            long as ``more`` may yield others.
+        left: Number of tasks that may still be run or tried again, plus one as long as
+            ``more`` may yield others.
         done: Number of tasks that are done.
-        failures: The tasks that failed for good, each with its end.
-        on_done: Function that is called with each task that is done; ``None`` disables
-            it.
+        failures: The tasks that failed and will not be tried again, with their last
+            ends.
+        on_done: Function that is called with each task that is done; ``None`` for none.
     """
 
     def __init__(
@@ -245,8 +245,8 @@ class Schedule:
         """Raise an error that lists the failed tasks, if any.
 
         Raises:
-            InweightsError: Some tasks failed. If all of their errors have the same
-                class of the library, this error has that class; otherwise it is a
+            InweightsError: Some tasks failed. If all of their errors belong to the same
+                class of the library, an error of that class is raised; otherwise a
                 ``RunError``. The message describes at most five of the tasks, or only
                 the first one if no task is done.
         """

@@ -45,8 +45,8 @@ def to_wire(task: Task) -> dict[str, Any]:
         task: The task.
 
     Returns:
-        The data that :func:`from_wire` reads. Whether another process can import the
-        names is not checked here, but by :func:`~.job.sendable`.
+        The data that :func:`from_wire` reads. This function does not check whether
+        another process can import the names; :func:`~.job.sendable` does.
 
     Raises:
         ConfigError: A value of the task has no exact encoding.
@@ -94,7 +94,7 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
         values: The JSON data that :func:`to_wire` returned.
         plugins: Names or paths of modules, in addition to the library's own, from whose
             packages objects may be looked up; by default none. A plugin is imported
-            only if the data name one of its objects.
+            only if the data refer to one of its objects.
 
     Returns:
         A :class:`LearnTask`, or a :class:`ComputeTask` if the data contains the key

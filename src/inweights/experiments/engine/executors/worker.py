@@ -50,8 +50,8 @@ def throttled(report: Callable[[int], None], seconds: float) -> Callable[[int], 
             the creation of the new function and the first call.
 
     Returns:
-        A function that takes the number of updates done. Calls that come too early have
-        no effect.
+        A function that takes the number of updates done. Calls that are made too early
+        have no effect.
     """
     told = time.monotonic()
 

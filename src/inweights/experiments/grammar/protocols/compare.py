@@ -91,10 +91,10 @@ def other_statements(recipe: Recipe, plan: Plan) -> dict[str, PaperSetting]:
             one of them.
 
     Returns:
-        The statements by subject, such as ``label smoothing``; an empty dictionary if
-        there are none. If several parts of the protocol mention a subject for a trial,
-        the statement of the last part is used. If statements about a subject apply to
-        several trials, the statement for the last trial is returned.
+        The statements, keyed by subject, such as ``label smoothing``; an empty
+        dictionary if there are none. If several parts of the protocol mention a subject
+        for a trial, the statement of the last part is used. If statements about a
+        subject apply to several trials, the statement for the last trial is returned.
 
     Example:
         >>> from inweights.recipes import get_recipe

@@ -41,10 +41,11 @@ class Difference:
             probe is used) or ``seeds``.
         value: Value of the setting in this library; ``none`` for ``None``, and the name
             of a function or class.
-        whose: Origin of the value: ``paper``, as the paper states; ``code``, as in the
-            paper's code; ``smaller``, a smaller size than the paper's; ``ours``, our
-            own choice; ``unclassified``, if neither the paper's protocol file nor
-            :func:`~.protocol_file.absent` mentions the setting, which is an error.
+        whose: Origin of the value: ``paper`` (stated in the paper), ``code`` (from the
+            paper's code), ``smaller`` (a smaller size than in the paper), ``ours`` (our
+            own choice) or ``unclassified``. The last one is an error: neither the
+            paper's protocol file nor :func:`~.protocol_file.absent` mentions the
+            setting.
         stated: What the paper and its code state; ``None`` if neither mentions the
             setting.
         reason: Reason for our own choice of the value; ``None`` for other values, or if
@@ -68,7 +69,7 @@ class Difference:
 
     @property
     def size(self) -> bool:
-        """Whether the setting's value is a smaller size than the size in the paper.
+        """Whether the setting is a size whose value is smaller than in the paper.
 
         This includes our choice of a size that neither the paper nor its code states.
         """
@@ -87,12 +88,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """Row of a table of differences; trials with the same value, statement and reason share it.
+    """Row of a table of differences, shared by trials with the same value, statement and reason.
 
     Attributes:
         setting: Path of the setting, without the indices of lists.
         value: Value of the setting in this library, as text.
-        whose: Origin of the value: ``paper`` (as the paper states), ``code`` (as in its
+        whose: Origin of the value: ``paper`` (stated in the paper), ``code`` (from its
             code), ``smaller`` (a smaller size), ``ours`` (our own choice) or
             ``unclassified`` (not mentioned anywhere, which is an error).
         stated: What the paper and its code state, as text; ``not mentioned`` if they do

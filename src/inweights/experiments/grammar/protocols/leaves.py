@@ -22,11 +22,12 @@ class Subject:
     """Settings of one trial or computation that are compared with a paper.
 
     Attributes:
-        values: Values of the settings, by path, such as ``model.width``, including the
-            options of probes and computations. ``None`` is replaced by the string
-            ``none``, and a function by its name. Each probe or computation that is used
-            has a path ``measure.NAME`` or ``compute.NAME`` with the value ``used``.
-        labels: Labels of the trial or computation in the tables, by column.
+        values: Values of the settings, keyed by path, such as ``model.width``,
+            including the options of probes and computations. ``None`` is replaced by
+            the string ``none``, and a function by its name. Each probe or computation
+            that is used has a path ``measure.NAME`` or ``compute.NAME`` with the value
+            ``used``.
+        labels: Labels of the trial or computation in the tables, keyed by column.
     """
 
     values: Mapping[str, Any]

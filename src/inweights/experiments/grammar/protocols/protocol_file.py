@@ -23,8 +23,8 @@ class PaperText(Config):
     Attributes:
         version: Version of the text, such as ``v2``.
         date: Date of that version.
-        read_on: Date on which it was read.
-        venue: Where it was published, or ``not stated``.
+        read_on: Date on which the text was read.
+        venue: Venue of publication, or ``not stated``.
         code: The paper's code as ``owner/repository@commit``; or a note that no code
             was found, with the places that were searched.
         changes: Statements of other versions that differ, each with its version; by
@@ -59,8 +59,8 @@ class PaperSetting(Config):
         at: Place in the code, as ``file:line``; empty if ``code`` is not given.
         size: Whether the setting is a size, so that a smaller value results in the same
             experiment at a smaller scale; by default false.
-        ours: What the library does about the statement, if no setting corresponds to
-            it; otherwise empty.
+        ours: How the library handles the statement, if no setting corresponds to it;
+            otherwise empty.
 
     Raises:
         ConfigError: None or several of ``paper``, ``every``, ``lost`` and ``unstated``
@@ -119,14 +119,15 @@ class ProtocolPart(Config):
 
     Attributes:
         title: What the part is about.
-        recipes: Short names of the recipes to which the part applies, with ``*`` for
-            any characters; by default all recipes.
-        where: Labels or settings that a trial must have, by name or path, each with its
-            value or a list of allowed values; by default the part applies to all trials.
-        settings: Statements by the path of the setting, with ``*`` for any characters;
-            by default none.
-        others: Statements to which no setting of the library corresponds, by subject,
-            such as ``label smoothing``.
+        recipes: Short names of the recipes to which the part applies, in which ``*``
+            matches any characters; by default all recipes.
+        where: Required labels and settings of a trial: a mapping from names or paths to
+            values or lists of allowed values. By default the part applies to all
+            trials.
+        settings: Statements, keyed by the path of the setting, in which ``*`` matches
+            any characters; by default none.
+        others: Statements to which no setting of the library corresponds, keyed by
+            subject, such as ``label smoothing``.
     """
 
     title: str
@@ -140,13 +141,13 @@ class Reason(Config):
     """Reason why the values of some settings are our choice rather than the paper's.
 
     Attributes:
-        leaves: Paths of the settings, with ``*`` for any characters.
-        why: The reason, a sentence or more.
-        recipes: Short names of the recipes to which the reason applies, with ``*`` for
-            any characters; by default all recipes.
+        leaves: Paths of the settings, in which ``*`` matches any characters.
+        why: The reason, in one or more sentences.
+        recipes: Short names of the recipes to which the reason applies, in which ``*``
+            matches any characters; by default all recipes.
         scales: Scales to which the reason applies; by default all scales.
-        where: Labels or settings that a trial must have, by name or path, each with its
-            value or a list of allowed values; by default the reason applies to all
+        where: Required labels and settings of a trial: a mapping from names or paths to
+            values or lists of allowed values. By default the reason applies to all
             trials.
     """
 
@@ -188,7 +189,7 @@ def read_protocol(path: Path) -> PaperProtocol:
 
 
 def absent() -> Mapping[str, Any]:
-    """Return the values at which settings have no effect, by pattern of the setting's path.
+    """Return the values at which settings have no effect, keyed by patterns of the settings' paths.
 
     They are used for settings that a paper does not mention. For example, a paper that
     does not mention dropout is assumed to use none.
@@ -213,10 +214,10 @@ def fits(where: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
     """Return whether labels and settings have the values that ``where`` requires.
 
     Args:
-        where: Required value, or list of allowed values, by name; see :func:`equal`. If
-            empty, everything fits.
-        values: Actual labels and settings, by name. If a name in ``where`` is missing
-            here, the result is false.
+        where: Mapping from names to required values or lists of allowed values; see
+            :func:`equal`. If empty, the result is true.
+        values: Actual labels and settings, keyed by name. If a name in ``where`` is
+            missing here, the result is false.
 
     Example:
         >>> fits({"graph": ["cycle", "grid"]}, {"graph": "grid", "model.width": 32})
@@ -255,7 +256,7 @@ def _is_list(value: Any) -> bool:
 
 @lru_cache(maxsize=100_000)
 def named(pattern: str, path: str) -> bool:
-    """Return whether a pattern matches a path as a whole; case matters.
+    """Return whether a pattern matches a whole path; the comparison is case-sensitive.
 
     Args:
         pattern: Pattern in which ``*`` stands for any characters, including dots, ``?``
@@ -266,7 +267,7 @@ def named(pattern: str, path: str) -> bool:
 
 
 def in_words(value: Any) -> str:
-    """Return a value as the text that pages show.
+    """Return a value as the text that is shown on pages.
 
     Booleans become ``yes`` and ``no``; ``None`` and an empty text, list or mapping
     become ``none``; floats have up to six significant digits; items of a list are

@@ -38,9 +38,9 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
         model: Config of the architecture, or a trained model that has one
             (:func:`~.parts.config_of`); ``None`` for an optimum.
         learner: Config of the training: a curriculum, a descent or an optimum.
-        over: Values by path, such as ``{"world.n": [10, 20]}``, which are combined in
-            all ways, or a list of points that each map paths to values; see
-            :func:`points_of`.
+        over: Mapping from paths to values, such as ``{"world.n": [10, 20]}``, which are
+            combined in all ways; or a list of points, each of which maps paths to
+            single values. See :func:`points_of`.
 
     Returns:
         The trials, in the order of the combinations, in which the last path varies
@@ -138,12 +138,12 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
     """Return the conditions of a sweep, each as a list of changes.
 
     Args:
-        over: Either values by path, which are combined in all ways: for each path, a
-            list of values, or a mapping from names to values. A key ``"a, b"`` or
-            ``("a", "b")`` names paths that vary jointly, over a list of tuples.
-            Alternatively, a list of points. Each point is a mapping from paths to one
-            value each, and all points have the same paths.
-        whole: The parts of the varied trial, by name (``world``, ``model``,
+        over: Either a mapping whose values are combined in all ways, or a list of
+            points. A mapping contains, for each path, a list of values or a mapping
+            from names to values. A key ``"a, b"`` or ``("a", "b")`` denotes paths that
+            vary jointly over a list of tuples. A point is a mapping from paths to
+            single values, and all points have the same paths.
+        whole: The parts of the varied trial, keyed by name (``world``, ``model``,
             ``learner``). They are used to distinguish nested tables in ``over`` from
             mappings of names to values. ``None`` if the paths are arguments of a
             function.
