@@ -97,8 +97,8 @@ def train(
             completed over all phases; optional.
         shards: Share of this process if several processes train one model together;
             each of them calls this function with the same arguments. Only the first
-            process runs observers and stores checkpoints. By default one process trains
-            alone.
+            process runs observers and stores checkpoints. By default, a single process
+            trains the model.
         cuda_graph: Whether a step on a GPU is captured as a CUDA graph and replayed. By
             default it is captured if possible: for an architecture of the library, in
             one process, and without dropout, gradient noise or a user's own code.

@@ -43,8 +43,8 @@ class Step:
         parameters: Dictionary that maps the name of each parameter to its value after
             the update, ``[R, ...]``. The values are also views of memory that the next
             step overwrites. Empty in a sweep or fine-tuning.
-        numbers: Mapping from the names of further numbers to their values, such as the
-            learning rate in fine-tuning.
+        numbers: Mapping from the names of additional numbers to their values, such as
+            the learning rate in fine-tuning.
         total: Total number of updates of a sweep or fine-tuning; 0 in
             :func:`inweights.train`.
     """

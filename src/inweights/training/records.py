@@ -40,9 +40,9 @@ def record_running(
     Args:
         losses: The loss of each replica at the state's step, ``[R]``, in nats.
         phase: Phase whose name is recorded.
-        state: State whose table ``losses`` gets one row per replica that has not
-            stopped. If a loss is infinite or NaN, ``state.stopped`` is set to the step
-            for this replica.
+        state: State; one row is added to its table ``losses`` for each replica that has
+            not stopped. If a loss is infinite or NaN, ``state.stopped`` is set to the
+            step for this replica.
     """
     losses = losses.cpu()  # once: a GPU waits for each copy
     running = state.stopped < 0
@@ -67,8 +67,8 @@ def stop_replicas(
         losses: The loss of each replica before the last update, ``[R]``, in nats.
         phase: Phase whose name is recorded.
         state: State after the last update. For each replica that stops,
-            ``state.stopped`` is set to the step of the phase, and the table ``losses``
-            gets a row.
+            ``state.stopped`` is set to the step of the phase, and a row is added to the
+            table ``losses``.
         recorded: Whether these losses are already in the table; if so, no rows are
             added.
     """
@@ -88,15 +88,15 @@ def record_end(
 ) -> None:
     """Record a loss of NaN for replicas whose weights or loss are not finite after a phase.
 
-    Other replicas get no further row. For a replica that stopped early, only the
+    No row is added for other replicas. For a replica that stopped early, only the
     weights are checked, so that its rows do not depend on the other replicas.
 
     Args:
         losses: The last loss of each replica, ``[R]``, on the device of the state's
             values.
         phase: Phase whose name is recorded and given in the message.
-        state: State after the last step of the phase, whose table ``losses`` gets the
-            rows.
+        state: State after the last step of the phase; the rows are added to its table
+            ``losses``.
         keep_diverged: If true, no error is raised even if every replica diverged.
 
     Raises:
@@ -134,8 +134,8 @@ def measure_due(
         model: Model that is measured, without gradients.
         observers: Observers; each measures after every multiple of its ``every`` steps.
             The method ``measured`` of all observers is called with each table.
-        state: State whose tables get the measurements, with a column ``step`` (number
-            of updates over all phases).
+        state: State; the measurements are added to its tables, with a column ``step``
+            (number of updates over all phases).
         done: Whether the phase is complete. Before its end, rows of stopped replicas
             are left out.
         last: Whether no update follows, so that all observers measure.
@@ -169,8 +169,8 @@ def notify_step(
 
     Args:
         observers: Observers; each is due at every multiple of its ``every`` steps.
-        parameters: Parameters and gradients; observers get views of them.
-        phase: Phase whose name observers get.
+        parameters: Parameters and gradients; observers receive views of them.
+        phase: Phase whose name observers receive.
         total: Number of updates made over all phases, including this one.
         losses: The loss of each replica before the update, ``[R]``.
     """

@@ -133,9 +133,9 @@ class Shards:
         All ranks must call this method together.
 
         Args:
-            losses: Losses of the replicas, ``[R]``; every rank gets the sum.
+            losses: Losses of the replicas, ``[R]``; every rank receives the sum.
             gradients: Gradients of the ``P`` parameters of ``R`` replicas, ``[R, P]``;
-                this rank's columns get the sum, and other columns do not change.
+                this rank's columns are set to the sum, and other columns do not change.
         """
         dist.all_reduce(losses)
         parts = self._parts(gradients)
@@ -225,7 +225,7 @@ class _SharedCheckpoint:
             self._file.write(state)
 
     def read(self, device: torch.device | str) -> ReplicaState | None:
-        """Return the state that the first rank reads; other ranks get it without the tables."""
+        """Return the state that the first rank reads; other ranks receive it without the tables."""
         state = self._file.read(device) if self._file else None
         tensors: dict[str, Tensor] = {}
         words = b""

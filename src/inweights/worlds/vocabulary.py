@@ -140,6 +140,6 @@ def counted(count: int, name: str) -> str:
 
     Args:
         count: The number.
-        name: Name of what is counted. It is used unchanged, without a plural form.
+        name: Name of the counted things. It is used unchanged, without a plural form.
     """
     return f"{count:,} {name}"

@@ -171,8 +171,8 @@ class Problem:
 
         Returns:
             The point. Its bound is the objective of the dual program at a dual point:
-            the softmax of the logits, shifted towards the stated answers until the
-            operator norm of the gradient is at most the decay ``λ``.
+            the softmax of the logits, shifted towards the answers that the facts give
+            until the operator norm of the gradient is at most the decay ``λ``.
         """
         left = factors[: self.shape[0]]
         right = factors[self.shape[0] :]

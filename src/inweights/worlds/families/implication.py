@@ -31,7 +31,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
         members: Number of members of each group, above ``told + denied``.
         told: Number of members of each group with a fact that states the group's second
             value, at least 1.
-        denied: Number of further members of each group with a fact that states a
+        denied: Number of other members of each group with a fact that states a
             different second value (counter-examples).
         counter: Value of the counter-examples: ``other`` (the second value of another
             group) or ``unknown`` (one token for all groups). It has no effect if

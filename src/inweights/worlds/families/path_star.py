@@ -56,8 +56,8 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         train: Fraction of the leaves, or of the arms, whose paths are facts, above 0
             and below 1. It is rounded such that at least one is a fact and at least one
             is held out.
-        split: What is held out: ``leaf`` (single leaves) or ``arm`` (all leaves of an
-            arm; C.2). For a path-star, both are the same.
+        split: Unit that is held out: ``leaf`` (individual leaves) or ``arm`` (all
+            leaves of an arm; C.2). For a path-star, both are the same.
         pauses: Number of tokens ``<pause>`` between leaf and answer, which are not
             predicted (D.2).
         task_tokens: Whether each prompt begins with ``<edge>`` or ``<path>``.

@@ -268,9 +268,9 @@ def world_of(
 
     Args:
         facts: The triples, which may state identities ``b → b``.
-        identity: Indices of additional entities that get an identity.
+        identity: Indices of entities for which an identity is added.
         kinds: Kinds of questions that become queries, as for :class:`Triples`.
-        settings: Settings that the world records; by default none.
+        settings: Settings that the world records; none by default.
         seed: Seed that the world records; this function draws no random numbers.
     """
     vocabulary = Vocabulary(names_of(facts))

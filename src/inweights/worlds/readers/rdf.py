@@ -114,12 +114,12 @@ class _Names:
         self._taken: dict[str, str] = {}
 
     def add(self, address: str, relation: str, literal: Any) -> None:
-        """Use a literal as the name, or as a further name, of a resource.
+        """Use a literal as the name, or as an additional name, of a resource.
 
         Args:
             address: IRI of the resource.
             relation: IRI of the property, which determines whether the literal is the
-                name or a further one.
+                name or an additional one.
             literal: Value of the property.
         """
         if literal.language not in _LANGUAGES or not str(literal).strip():

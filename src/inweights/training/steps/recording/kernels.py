@@ -49,7 +49,7 @@ class NotRecordable(Exception):  # noqa: N818  # an answer to the caller, which 
 
 
 class Kernels:
-    """The kernels of one call of a function; calling an instance computes the result again.
+    """The kernels of one call of a function; calling an instance recomputes the result.
 
     A kernel is an operator of PyTorch, such as ``aten::bmm``. ``len`` returns the
     number of operator calls that each call of the instance makes.

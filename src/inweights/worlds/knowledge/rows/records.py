@@ -81,9 +81,9 @@ class Records:
             The facts in the order of the records, with their numbers as lines.
 
         Raises:
-            DataError: A record is not a fact; the message states its keys and what is
-                needed. If records are lists of texts, the error is also raised if it is
-                unclear whether the first list is a header (``UnclearHeaderError``).
+            DataError: A record is not a fact; the message lists its keys and says what
+                is needed. If records are lists of texts, the error is also raised if it
+                is unclear whether the first list is a header (``UnclearHeaderError``).
             ConfigError: Records are lists, and a column that the layout names does not
                 exist.
         """

@@ -41,7 +41,7 @@ def relative_clauses(senses: Sequence[Sense]) -> str:
         senses: Noun and verb of each relation, at least two.
 
     Returns:
-        The words between the first and the last entity of the chain.
+        The text between the first and the last entity of the chain.
 
     Example:
         >>> relative_clauses([Sense("birthplace", ""), Sense("country", "")])
@@ -77,7 +77,7 @@ def fill(
         templates: Templates with ``{subject}``, then ``{object}``; at least one.
         subject: Name that replaces ``{subject}``.
         thing: Name that replaces ``{object}``.
-        index: Index of the template; indices beyond the last one start again from 0.
+        index: Index of the template; larger indices wrap around.
 
     Returns:
         The prompt, and the completion with a space before it and the end of the

@@ -180,7 +180,7 @@ class Wording(Config):
             relation: Name of the relation.
             subject: Name of the subject; further wordings also use its aliases.
             thing: Name of the object.
-            index: Index of the wording; indices beyond the last one start again from 0.
+            index: Index of the wording; larger indices wrap around.
         """
         names = (subject, *self.aliases.get(subject, ()))
         return fill(self.templates(relation), names[index % len(names)], thing, index)
@@ -190,20 +190,20 @@ class Wording(Config):
 
         Args:
             entity: Name of the entity.
-            index: Index of the wording; indices beyond the last one start again from 0.
+            index: Index of the wording; larger indices wrap around.
         """
         return fill(IDENTITY, entity, entity, index)
 
     def turn(
         self, relation: str, subject: str, thing: str, index: int
     ) -> tuple[str, str]:
-        """Return prompt and completion of a fact stated from its object to its subject.
+        """Return prompt and completion of a fact stated in reverse, from its object to its subject.
 
         Args:
             relation: Name of the relation.
             subject: Name of the subject, for the completion, such as ``" Ann."``.
             thing: Name of the object, which becomes part of the prompt.
-            index: Index of the wording; indices beyond the last one start again from 0.
+            index: Index of the wording; larger indices wrap around.
         """
         noun, verb = self.sense(relation)
         if not noun:
@@ -271,7 +271,7 @@ class Wording(Config):
             relations: Relations of the chain, beginning at the subject; at least two.
             subject: Name of the subject.
             thing: Name of the end of the chain.
-            index: Index of the wording, 0 to 2; larger ones start again from 0.
+            index: Index of the wording, 0 to 2; larger indices wrap around.
 
         Example:
             >>> path = ["born_in", "country"]

@@ -72,7 +72,7 @@ def read_edges(
         UnclearHeaderError: It is unclear whether the first row is a header (a
             ``DataError``).
         DataError: The file is missing, has an unsupported format or no edge, or a line
-            is damaged (the message gives the line number and what was expected).
+            is damaged (the message gives the line number and the expected form).
         ConfigError: ``columns`` does not name two columns of the table.
     """
     file = Path(path)
