@@ -9,7 +9,15 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.recipes.ledger_home import CLEAR, CLEAR_SCORE, EDGE, NEVER, RECIPE, state
+from tests.recipes.ledger_home import (
+    CLEAR,
+    CLEAR_SCORE,
+    EDGE,
+    NEVER,
+    PAPER,
+    RECIPE,
+    state,
+)
 
 from inweights import actions
 from inweights.actions.ledger.board import read_board, verdict_lines
@@ -154,6 +162,29 @@ def test_a_withdrawn_claim_stays_on_the_board(home, capsys) -> None:
     home.recipe = RECIPE  # a claim that is stated again gets a second version
     assert cli.main(["claims", "state"]) == 0
     assert "version 2, 8 seeds from block 2" in capsys.readouterr().out
+
+
+def test_a_claim_that_is_stated_again_keeps_its_place(tmp_path) -> None:
+    """Neither the claim nor its recipe moves, so that a board changes only where it must."""
+    path = tmp_path / LEDGER
+    judged = share("tosses", "heads") >= 0.9
+    claims = [
+        PAPER.stating(recipe, "nowhere")(name, "Heads.", judged)
+        for recipe, name in (("a", "first"), ("a", "second"), ("b", "only"))
+    ]
+    about: dict[str, Any] = {"scale": "cpu", "seeds": 8}
+    for claim, version in [*((claim, 1) for claim in claims), (claims[0], 2)]:
+        line = Stated(
+            date="2026-11-20",
+            claim=claim,
+            block=version,
+            hash=f"h{version}",
+            version=version,
+            **about,
+        )
+        read_ledger(path).add(path, [line])
+    shown = [claim.id for claim in read_board(tmp_path, "cpu").claims]
+    assert shown == [claim.id for claim in claims]
 
 
 def test_the_board_is_of_ledger_and_scores_alone(home, capsys) -> None:

@@ -43,7 +43,7 @@ class Board(Carded):
     Attributes:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         claims: The claims that were not withdrawn, with their verdicts, grouped by
-            recipe, in the order in which they were stated.
+            recipe, in the order in which they were first stated.
         withdrawn: The lines of the ledger that withdrew claims.
         ledger_lines: All lines of the ledger.
         scores: Table of scores: one row per claim, version, case and seed, as
@@ -163,12 +163,13 @@ def read_board(
     claims = [
         _result(e, stated, e.claim or stated.claim, scores) for stated, e in standing
     ]
-    place = {line.claim.id: n for n, line in enumerate(ledger.statements)}
+    place: dict[str, int] = {}
     first: dict[str, int] = {}
-    for name, n in place.items():
-        first.setdefault(name.rpartition("/")[0], n)
-    # Claims are sorted by the first statement of any claim of their recipe, so that a
-    # claim that is added or stated again stays with its recipe.
+    for n, line in enumerate(ledger.statements):
+        place.setdefault(line.claim.id, n)
+        first.setdefault(line.claim.id.rpartition("/")[0], n)
+    # Recipes are sorted by the first statement of any of their claims, and claims by
+    # their own first statement, so that stating a claim again moves neither.
     claims.sort(key=lambda claim: (first[claim.id.rpartition("/")[0]], place[claim.id]))
     withdrawn = [e.withdrawn for _, e in ledger.of_scale(scale) if e.withdrawn]
     shown = [
