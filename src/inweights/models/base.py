@@ -28,7 +28,7 @@ from inweights.worlds.world import World
 
 
 class Model(ReadableStates):
-    """Module that contains ``R`` models of one architecture, along the first axis of parameters.
+    """Module that contains ``R`` models of one architecture along the first axis of parameters.
 
     A subclass implements :meth:`states`, :attr:`layer_names`, and :meth:`unembed` if it
     has no :attr:`head_matrix`. Its method :meth:`states` passes each state through
@@ -157,7 +157,7 @@ class Model(ReadableStates):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Compute the attention patterns of each layer, ``[R, B, H, T, T]``, by layer name.
+        """Compute the attention patterns ``[R, B, H, T, T]`` of each layer, keyed by layer name.
 
         A row of a pattern is the attention of one position to all positions (columns).
         A row sums to 1 and is 0 at later positions. Only :class:`GPT` and

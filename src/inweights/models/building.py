@@ -58,8 +58,8 @@ def build_model(
         candidates: Ids of the tokens that the head covers; by default all tokens. An
             architecture whose head always covers all tokens ignores them.
         embedding_std: Initial standard deviation of the token embeddings, above 0; by
-            default the config's ``embedding_std``. If the config has none, the
-            embeddings have the initial scale of their replica.
+            default the config's ``embedding_std``. If the config has no such setting,
+            the embeddings have the initial scale of their replica.
 
     Returns:
         The model, with one replica per seed.
@@ -154,7 +154,7 @@ def join_replicas(models: Sequence[Model]) -> Model:
 def rebuilt(
     model: Model, state: Mapping[str, Num[Tensor, " ..."]], replicas: int
 ) -> Model:
-    """Return a new model with the config of a given one, and with the given tensors.
+    """Return a new model with the config of a given model, and with the given tensors.
 
     Args:
         model: A model with an attribute ``config``; it is not changed.
@@ -186,9 +186,9 @@ def fill(model: Model, state: Mapping[str, Num[Tensor, " ..."]]) -> None:
 
     Args:
         model: The model, changed in place.
-        state: Tensors by name. If all floating-point tensors have the same precision,
-            the model is converted to it. Otherwise each tensor of the model keeps the
-            precision in which the config builds it.
+        state: Tensors, keyed by name. If all floating-point tensors have the same
+            precision, the model is converted to it. Otherwise each tensor of the model
+            keeps the precision in which the config builds it.
 
     Raises:
         RuntimeError: The names or shapes of the tensors do not match the model.

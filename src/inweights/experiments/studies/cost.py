@@ -45,16 +45,16 @@ def forecast(
 ) -> Forecast:
     """Estimate the cost of the missing runs of a plan by timing a few steps.
 
-    Runs that train together form a group. Two to six groups of different sizes are
-    timed, or all groups if there are fewer. The more time all runs together take, the
-    more groups are timed. The cost of a step of the other groups is interpolated by the
-    product of the numbers of parameters and facts. Only training with a ``Curriculum``
-    is timed. Nothing is stored.
+    Runs that are trained together form a group. Two to six groups of different sizes
+    are timed, or all groups if there are fewer. The longer all runs together take, the
+    more groups are timed. For the other groups, the cost of a step is interpolated as a
+    function of the product of the numbers of parameters and facts. Only training with a
+    ``Curriculum`` is timed. Nothing is stored.
 
     Args:
         plan: The trials, measures and computations.
-        seeds: Root seeds, at least one.
-        store: Store of the tables of single runs. Runs that it already contains cost
+        seeds: Root seeds; there must be at least one.
+        store: Store of the tables of single runs. Runs that are already stored cost
             nothing.
         execution: Where and how the tasks would run; by default one after another in
             this process.

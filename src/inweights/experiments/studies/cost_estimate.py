@@ -18,11 +18,11 @@ class Forecast:
             stored.
         trained: Number of runs that have to be trained.
         steps: Total number of updates of the runs to be trained.
-        minutes: Estimated minutes of all training runs with their measures,
-            extrapolated from a few steps on this machine and divided by ``jobs``. On a
-            CPU it is processor time, which does not depend on other work on the
-            machine. Only training runs with a ``Curriculum`` are included; ``None`` if
-            there are none.
+        minutes: Estimated duration of all training runs with their measures, in
+            minutes, extrapolated from a few steps on this machine and divided by
+            ``jobs``. On a CPU it is processor time, which does not depend on other work
+            on the machine. Only training runs with a ``Curriculum`` are included;
+            ``None`` if there are none.
         stops: Whether training runs may end before their last step, so that the time is
             an upper limit.
         untimed: Number of tasks that are not included in ``minutes``: computations, and

@@ -18,10 +18,10 @@ from inweights.runs import RunFolder
 def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
     """Return a recipe with only some of its claims and the trials on which they depend.
 
-    A trial is left out if one of its labels has a value other than the values that the
-    claims name. If a table would lose all of its rows, the fastest of its trials is
+    A trial is left out if one of its labels has a value other than those that the
+    claims mention. If a table would lose all of its rows, the fastest of its trials is
     kept. If no trial or computation would be left, all of them are kept. A derived
-    table may depend on further trials that the claim does not name. Therefore
+    table may depend on further trials that the claims do not mention. Therefore
     :func:`~.settle.settle` checks that the verdicts on stored seeds are the same.
 
     Args:
@@ -55,14 +55,14 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
 
 
 def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
-    """Return the recipe of a run, reduced to the run's claims if the run has only some of them.
+    """Return the recipe of a run, reduced to the run's claims if it has only some of the recipe's.
 
     Args:
         recipe: The recipe.
         folder: Folder of the run.
 
     Returns:
-        The reduced recipe (:func:`narrowed`), or the given one if the run has all
+        The reduced recipe (:func:`narrowed`), or the given recipe if the run has all
         claims.
 
     Raises:
@@ -79,7 +79,7 @@ def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
 
 
 def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
-    """Return the estimated share of a recipe's work that a reduced recipe needs, from 0 to 1.
+    """Return the estimated share of a recipe's work that a reduced recipe requires, from 0 to 1.
 
     Work is measured by the estimated number of updates for one seed, with the settings
     of the scale.

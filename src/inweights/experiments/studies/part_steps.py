@@ -49,7 +49,7 @@ class Tried:
     Attributes:
         seconds: Seconds on one CPU core, or on an accelerator, including measures.
         memory: Memory of the model, its training and its gradients, in bytes.
-        measuring: Part of ``seconds`` that the measures take; by default 0.
+        measuring: Time of the measures, which is included in ``seconds``; by default 0.
         h100: Seconds on one H100 GPU, from the number of arithmetic operations;
             ``None`` if they were not counted, since the steps are small.
     """
@@ -61,17 +61,17 @@ class Tried:
 
 
 def facts_of(phase: Phase, world: World) -> dict[str, int]:
-    """Return how many facts one step of a phase uses, by role.
+    """Return the number of facts of each role that one step of a phase uses.
 
     Args:
         phase: The phase.
         world: World with the facts.
 
     Returns:
-        Number of facts by role, or by roles joined with ``+`` as in ``Phase.batch``. If
-        all facts are drawn together, since the phase has a single batch size, the only
-        key is ``""``. A batch size that is 0, or exceeds the number of facts of these
-        roles, is replaced by that number.
+        Numbers of facts, keyed by role or by roles joined with ``+``, as in
+        ``Phase.batch``. If all facts are drawn together, because the phase has a single
+        batch size, the only key is ``""``. A batch size that is 0 or too large is
+        replaced by the number of facts of these roles.
     """
     names = world.facts.role_names
     counts = np.bincount(world.facts.roles, minlength=len(names))
@@ -107,7 +107,7 @@ def part_of(phase: Phase, world: World, share: float) -> Phase:
 
 
 def is_large(task: LearnTask, numbers: int, world: World) -> bool:
-    """Return whether a training step takes so long that only parts of it are timed.
+    """Return whether a training step takes so long that it is timed with only parts of a batch.
 
     This is the case if the number of parameters times the largest number of facts per
     step exceeds :data:`LARGE`, 4e9. Such a step takes one core about a second.
@@ -133,7 +133,7 @@ def facts_of_a_step(task: LearnTask, world: World) -> int:
 
 
 def looks_of(task: LearnTask) -> float:
-    """Return the total number of times that measures are applied to the runs of a task.
+    """Return how many times measures are applied to the runs of a task in total.
 
     Measures whose tables are stored already are not counted. It is assumed that no
     phase stops early.
@@ -254,7 +254,7 @@ def count_steps(
         block: The runs, whose learner must be a :class:`Curriculum`.
         step: Function that takes the model, the runs and a phase, and performs its
             steps, such as :func:`~.timed_steps.time_part`; the results are not used.
-        times: Number of runs that would train together on the GPU, divided by the
+        times: Number of runs that would be trained together on the GPU, divided by the
             number of runs of the block; by default 1.
 
     Returns:

@@ -53,7 +53,7 @@ def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
 
 
 def differences_of(recipe: Recipe, scale: str, claim: Claim) -> list[list[Difference]]:
-    """Compare the settings of the trials on which a claim depends with those of the paper.
+    """Compare the settings of the trials on which a claim depends with the paper's settings.
 
     Args:
         recipe: A recipe whose paper has a protocol file.

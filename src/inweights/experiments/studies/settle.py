@@ -71,15 +71,15 @@ def settle(
     publish: Publish | None = None,
     kept: Kept | None = None,
 ) -> Settled:
-    """Double the number of seeds of undecided claims until all are decided or the time is up.
+    """Double the number of seeds of undecided claims until all are decided or time runs out.
 
     The recipe is first run with its own seeds, or loaded if it was run before; the time
     limit does not stop this run. Each analysis doubles the smallest number of seeds of
     an undecided claim, up to 64 times the recipe's number of seeds at this scale. Only
-    new seeds are trained, and only the trials on which undecided claims depend. An analysis that
-    would take longer than the remaining time, at the speed observed so far, is not
-    started. If an analysis nevertheless takes longer, it is stopped as if by Ctrl-C,
-    and the next call continues it.
+    new seeds are trained, and only the trials on which undecided claims depend. An
+    analysis is not started if, at the speed observed so far, it would take longer than
+    the remaining time. If an analysis nevertheless takes longer, it is stopped as if by
+    Ctrl-C, and the next call continues it.
 
     Args:
         recipe: The recipe.
@@ -95,8 +95,8 @@ def settle(
         kept: Function without arguments that returns the results of all claims on
             earlier and new seeds, for use if the runs with the earlier seeds are not on
             this disk. No earlier seed is then run again: the complete recipe is run
-            with one new seed, and each analysis uses only new seeds. With ``None``, the
-            default, all seeds come from runs in ``store``.
+            with one new seed, and each analysis uses only new seeds. If it is ``None``
+            (the default), all seeds come from runs in ``store``.
 
     Returns:
         A :class:`Settled`: the run with the last verdict of each claim, the number of
@@ -219,13 +219,13 @@ def _part(
 
 
 def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
-    """Return the finished run with a recipe's own settings, with the results of all analyses.
+    """Return the finished run with a recipe's own settings, including the results of all analyses.
 
-    A finished run is considered if it has the recipe's own settings and consecutive
-    seeds that begin with the recipe's first seed and are at least as many as the recipe
-    states. Of these runs, the one with the most seeds is returned, with the verdict of
-    each claim at the largest number of seeds with which it was judged. Damaged runs
-    with only some of the claims are ignored.
+    A finished run is considered if it has the recipe's own settings, and if its seeds
+    are consecutive, begin with the recipe's first seed, and are at least as many as the
+    recipe specifies. Of these runs, the one with the most seeds is returned. It has the
+    verdict on each claim at the largest number of seeds with which the claim was
+    judged. Damaged runs with only some of the claims are ignored.
 
     Args:
         recipe: The recipe.
@@ -261,7 +261,7 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
 def own_folders(
     recipe: Recipe, scale: str, store: RunStore, first: int, *, further: bool = False
 ) -> Iterator[RunFolder]:
-    """Yield finished runs with a recipe's own settings and consecutive seeds from ``first`` on.
+    """Yield finished runs with a recipe's own settings and consecutive seeds from ``first`` up.
 
     Runs with fewer seeds than the recipe's own number are left out. The newest run is
     yielded first.

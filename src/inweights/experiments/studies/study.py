@@ -54,7 +54,7 @@ class StudyFile(Config):
         learner: Table with the ``phases`` of a curriculum, or with the ``kind`` of
             another learner and its settings. By default the learner that
             :mod:`inweights.training.learners` provides for the world's family.
-        over: Varied settings: values by path, or a list of points; by default none.
+        over: Varied values, keyed by path, or a list of points; by default none.
         seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
         measures: Names of probes, or tables with options
             (:class:`~.study_entries.MeasureEntry`); by default the accuracy.
@@ -86,14 +86,14 @@ class StudyFile(Config):
 
     @property
     def parts(self) -> dict[str, dict[str, Any]]:
-        """The tables among ``world``, ``model`` and ``learner`` that the file contains, by name."""
+        """The tables ``world``, ``model`` and ``learner`` that the file contains, keyed by name."""
         world = None if self.function else self.world
         tables = {"world": world, "model": self.model, "learner": self.learner}
         return {name: table for name, table in tables.items() if table is not None}
 
     @property
     def measure_entries(self) -> list[MeasureEntry]:
-        """The measures of the file; for a function, a single entry that represents its table."""
+        """The measures in the file or, for a function, a single entry that represents its table."""
         given = (self.function,) if self.function else self.measures
         return [
             MeasureEntry(probe=one) if isinstance(one, str) else one for one in given
@@ -146,7 +146,7 @@ def open_study(path: str | Path) -> Recipe:
     """Read a study from a TOML file and return it as a recipe, which can be run like any other.
 
     Args:
-        path: Path of the file. Modules that it names must have been imported.
+        path: Path of the file. The modules to which it refers must have been imported.
 
     Returns:
         The recipe ``study/<name of the file>``, with the single scale ``cpu``.

@@ -20,10 +20,10 @@ class MeasureEntry(Config):
         probe: Name of a probe of the library, or ``module:function``.
         name: Name of the table; by default the name of the probe, without its module.
         options: Keyword arguments of the probe; by default none.
-        every: Number of steps between measurements; 0, the default, measures once, at
-            the end.
-        where: Values of labels, by name. Only trials that have these labels with these
-            values are measured; by default all trials are.
+        every: Number of steps between measurements; 0 (the default) for a single
+            measurement at the end of training.
+        where: Values of labels, keyed by name. Only trials that have these labels with
+            these values are measured; by default all trials are measured.
     """
 
     probe: str
@@ -80,12 +80,12 @@ class ClaimEntry(Config):
         text: The claim, as a sentence.
         table: Name of the table with the judged numbers.
         column: Name of the column with these numbers.
-        at: Values of columns, by name, in the rows that are used; by default all rows
-            are used.
-        minus: Values of columns, by name, that select the rows to subtract; columns in
-            ``at`` that are not named here keep their values. By default nothing is
-            subtracted.
-        each: Names of columns; the claim must hold for each of their values. By default
+        at: Values that columns must have in the rows to be used, keyed by column; by
+            default all rows are used.
+        minus: Values that columns must have in the rows to be subtracted, keyed by
+            column; columns that are only in ``at`` keep their values. By default
+            nothing is subtracted.
+        each: Names of columns for each of whose values the claim must hold. By default
             none.
         least: Smallest value of the score that meets the claim; ``None`` for no lower
             limit. ``least``, ``most`` or both must be given.

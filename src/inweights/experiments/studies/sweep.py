@@ -44,32 +44,35 @@ def sweep(
 
     Args:
         world: Config of the world; or several configs, as a list or as a mapping from
-            names, ``{"small": …}``. Or a function ``function(seed, **settings)`` that
-            returns a number or a string (the column ``result``), one row (a mapping),
-            several rows (a list of mappings) or a polars frame. The function is called
-            once for every seed and every combination of its arguments in ``over``; its
-            results are stored together with its source.
+            names to configs, ``{"small": …}``. Alternatively, a function
+            ``function(seed, **settings)`` that returns a number or a string (the column
+            ``result``), one row (a mapping), several rows (a list of mappings) or a
+            polars frame. The function is called once for every seed and every
+            combination of its arguments in ``over``; its results are stored together
+            with its source.
         model: Config of the architecture, or several configs, as a list or as a mapping
-            from names. Or a trained model (:func:`~inweights.wrap`), which is trained
-            further if a learner is given, and otherwise only measured. By default a GPT
-            whose width fits the largest world of the sweep, with two layers and tied
-            embeddings for graphs, otherwise with four layers and an untied head; for a
-            ``Descent``, Node2Vec. An :class:`~inweights.training.Optimum` needs no
-            model.
+            from names to configs. Alternatively, a trained model
+            (:func:`~inweights.wrap`), which is trained further if a learner is given,
+            and otherwise only measured. By default a GPT whose width fits the largest
+            world of the sweep, with two layers and tied embeddings for graphs,
+            otherwise with four layers and an untied head; for a ``Descent``, Node2Vec.
+            An :class:`~inweights.training.Optimum` needs no model.
         learner: Config of the training (a curriculum, a descent or an optimum), or
-            several configs, as a list or as a mapping from names. By default, each
-            combination of world and architecture has the learner that
+            several configs, as a list or as a mapping from names to configs. By
+            default, each combination of world and architecture has the learner that
             :mod:`inweights.training.learners` provides for it, and trained models are
             not trained further.
-        over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps":
-            [100]}``. Paths joined by commas vary jointly, ``{"world.n, model.width":
-            [(9, 32), (20, 64)]}``. Values, including whole parts, may have names,
-            ``{"model": {"wide": GPTConfig(width=128)}}``. Alternatively, a list of
-            points, ``[{"world.n": 10, "model.width": 32}, …]``. The last word of a path
-            is the name of its column. By default nothing is varied.
+        over: Mapping from paths to values, such as ``{"world.n": [10, 20],
+            "learner.phases.0.steps": [100]}``. Paths joined by commas vary jointly,
+            ``{"world.n, model.width": [(9, 32), (20, 64)]}``. Values, including whole
+            parts, may have names, ``{"model": {"wide": GPTConfig(width=128)}}``.
+            Alternatively, a list of points, ``[{"world.n": 10, "model.width": 32},
+            …]``. The last word of a path is the name of its column. By default nothing
+            is varied.
         seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
-        measures: Probes, or :class:`~inweights.experiments.Measure` for probes with
-            options or at intervals; by default :func:`~inweights.probes.accuracy`.
+        measures: Probes, or :class:`~inweights.experiments.Measure` objects for probes
+            that have options or are applied at intervals; by default
+            :func:`~inweights.probes.accuracy`.
         controls: Controls with which every condition is compared: ``untrained``,
             ``shuffled``, ``no-bridge``, ``frozen``; see
             :func:`~inweights.experiments.with_controls`. Figures show them as a grey

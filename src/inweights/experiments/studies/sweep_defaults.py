@@ -32,10 +32,10 @@ def trials_of(
     Args:
         world: Config of the world.
         model: Config of the architecture.
-        learner: Config of the training. With ``None``, each trial has the learner that
-            :mod:`inweights.training.learners` provides for its world and architecture,
-            and trained models are not trained further.
-        over: Values by path, or a list of points.
+        learner: Config of the training. If it is ``None``, each trial has the learner
+            that :mod:`inweights.training.learners` provides for its world and
+            architecture, and trained models are not trained further.
+        over: Mapping from paths to values, or a list of points.
 
     Returns:
         One trial per condition, in the order of the combinations, in which the last
@@ -77,7 +77,8 @@ def default_model(world: Any, over: axes.Over) -> GPTConfig:
 
     Args:
         world: Config of the world.
-        over: Values by path, or a list of points, which may vary the world.
+        over: Mapping from paths to values, or a list of points, which may vary the
+            world.
 
     Raises:
         ConfigError: A path of ``over`` does not exist, a value is not allowed there, or

@@ -59,9 +59,9 @@ class Study:
             and for no model with other learners without phases.
         learner: Config of the training, or several configs; ``None`` for the default
             learner of the world's family (for trained models, no training).
-        over: Varied settings: values by path, or a list of points.
+        over: Varied settings: a mapping from paths to values, or a list of points.
         seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
-        measures: Probes or measures; ``None`` for the accuracy.
+        measures: Probes or measures; ``None`` for the accuracy alone.
         runs: Folder of all runs; ``None`` for ``$INWEIGHTS_RUNS``, or ``runs`` in the
             working folder.
         place: Store of single runs (the argument ``store`` of :func:`~.sweep.sweep`);
@@ -175,7 +175,7 @@ class Study:
         progress: Progress | bool = True,
         **how: Unpack[ExecutionKeywords],
     ) -> pl.DataFrame:
-        """Train and measure what is not stored yet, and return the table of the sweep.
+        """Train and measure the runs that are not stored yet, and return the table of the sweep.
 
         Args:
             jobs: Number of parallel processes. 0, the default, means one process per
@@ -260,9 +260,8 @@ class Study:
         """Return the trained models that the sweep has stored (``keep_models=True``).
 
         Args:
-            **where: Values that the models must have, by the names of the columns of
-                varied settings, ``control`` or ``seed``; by default all models are
-                returned.
+            **where: Values that the models must have, keyed by ``seed``, ``control`` or
+                the column of a varied setting; by default all models are returned.
 
         Returns:
             One model for each condition and seed, ordered by condition and then by

@@ -71,7 +71,7 @@ class TimedRuns:
             numbers in ``sizes``.
         sizes: Number of parameters and number of facts of one run of each task, in the
             order of ``tasks``.
-        tried: Estimated cost of each timed task, by its index in ``tasks``.
+        tried: Estimated cost of each timed task, keyed by its index in ``tasks``.
     """
 
     tasks: Sequence[LearnTask]
@@ -86,7 +86,7 @@ class TimedRuns:
             descents: The tasks, in any order.
 
         Returns:
-            An object with the sorted tasks and without times.
+            An object that contains the sorted tasks but no times.
 
         Raises:
             ConfigError: A task has no model, or its model cannot be built.
@@ -137,8 +137,8 @@ class TimedRuns:
     def h100(self) -> float:
         """Estimated seconds of all training runs on one H100 GPU; 0 if none was timed.
 
-        They follow from the number of arithmetic operations; tasks whose operations
-        were not counted are assumed to take 4 ms per step.
+        They are computed from the number of arithmetic operations; tasks whose
+        operations were not counted are assumed to take 4 ms per step.
         """
         per_step = {}
         for at, one in self.tried.items():
@@ -184,8 +184,9 @@ def time_runs(
         budget: Processor time in seconds after which no further task is timed, once two
             have been timed; by default 0.4. For long tasks it is at least 1/300 of the
             estimated time of all tasks, but at most 6 s.
-        progress: Called with the number of tasks timed so far, the number to be timed,
-            and a description of the next one; ``None`` disables it.
+        progress: Function that is called with the number of tasks timed so far, the
+            number of tasks to be timed, and a description of the next task; ``None``
+            for no progress reports.
 
     Returns:
         The tasks, sorted by size, with the estimated cost of each timed task.

@@ -70,7 +70,7 @@ def read_unanswerable(
 ) -> list[OpenQuestion]:
     """Generate questions that the facts of a data set answer, and others that they do not.
 
-    A question without an answer is about a name and a relation that the facts do not
+    A question without an answer combines a name with a relation that the facts do not
     state for this name. It is worded like the training texts. Names that are the
     subject of other facts are used first, because the facts may state nothing about
     other names. A pretrained model may nevertheless know an answer that the facts do
@@ -78,7 +78,7 @@ def read_unanswerable(
 
     Args:
         folder: Data set that ``inweights augment`` wrote.
-        chat: Whether prompts are worded as a user's turn in a chat, if the data set
+        chat: Whether to word prompts as a user's turn in a chat, if the data set
             contains them in this form; by default False.
         most: Maximum number of questions of each kind, at least 1; by default 50.
         seed: Root seed of the random choice of questions; by default 0.
@@ -170,10 +170,11 @@ def abstention(
     invented, too.
 
     Args:
-        models: Models by their names in the table, such as ``before`` and ``after``.
+        models: Models, keyed by their names in the table, such as ``before`` and
+            ``after``.
         questions: Questions that :func:`read_unanswerable` returned.
-        progress: Called with the number of answers so far, their total number and a
-            description; ``None`` disables it.
+        progress: Function that is called with the number of answers so far, the total
+            number of answers, and a description; ``None`` for no progress reports.
 
     Returns:
         One row per question and model, model by model: ``model``; ``kind``,
@@ -256,7 +257,7 @@ def _plain(text: str) -> str:
 
 
 def abstention_shares(answers: pl.DataFrame) -> pl.DataFrame:
-    """Compute the share of each kind of answer, by kind of question and model.
+    """Compute the share of each kind of answer for each kind of question and each model.
 
     Args:
         answers: Table that :func:`abstention` returned.

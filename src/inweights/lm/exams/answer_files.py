@@ -31,8 +31,9 @@ _COLUMNS = ("id", "role", "question", "hit")
 def holds_answers(path: str | Path) -> bool:
     """Return whether a path may contain answers: a JSON file, or a folder with samples of lm-eval.
 
-    The content of a file is not checked, only that it exists and ends in ``.json`` or
-    ``.jsonl``. A folder must contain files ``samples_*.jsonl``, at any depth.
+    The content of a file is not checked. The file must exist, and its name must end in
+    ``.json`` or ``.jsonl``. A folder must contain files ``samples_*.jsonl``, at any
+    depth.
 
     Args:
         path: The path, which need not exist.
@@ -52,9 +53,9 @@ def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
             (``samples_TASK_TIME.jsonl``), or a JSON file that ``inweights evaluate
             --json`` printed. If a folder contains several runs, the latest file of each
             task is read.
-        metric: Metric of lm-eval that is read; by default (empty) the first of ``acc``,
-            ``exact_match`` and ``acc_norm`` in the file. It has no effect on output of
-            ``inweights evaluate``.
+        metric: Metric of lm-eval to read; by default (empty) the first of ``acc``,
+            ``exact_match`` and ``acc_norm`` that the file contains. It has no effect on
+            the output of ``inweights evaluate``.
 
     Returns:
         One row per question, with the columns ``id``; ``role``, the task or the kind of
@@ -62,7 +63,8 @@ def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
         and ``hit``, whether the answer is right (or the value of the metric, if some
         values are neither 0 nor 1). A question that ``inweights evaluate`` also asked
         step by step has a second row, with the role ``thought``. If a file contains
-        answers before and after a fine-tuning, only those after it are read.
+        answers before and after a fine-tuning, only the answers after the fine-tuning
+        are read.
 
     Raises:
         DataError: There is no such file, its format is neither of the two, or it
@@ -90,7 +92,7 @@ def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
 
 
 def compare_answers(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    """Compare the answers of two models to the same questions, by kind of question and overall.
+    """Compare the answers of two models to the same questions, overall and for each kind.
 
     Args:
         before: Table of one model, from :func:`read_answers`.
@@ -98,14 +100,14 @@ def compare_answers(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
             ``question``).
 
     Returns:
-        One row per role, and one for all questions if there are several roles. Columns:
-        ``role`` (``all`` for all questions); ``questions``, their number; ``before``
-        and ``after``, the shares of right answers; ``difference``, after minus before,
-        with its 95% interval from ``low`` to ``high``; ``gained``, the number of
-        questions that only the second model answers correctly; ``lost``, the number
-        that only the first model answers correctly; and ``p``, the p value of McNemar's
-        exact test. See :class:`~inweights.lm.Paired`, which also explains values that
-        are neither 0 nor 1.
+        One row per role, and one for all questions if there are several roles. The
+        columns are ``role`` (``all`` for all questions); ``questions``, the number of
+        questions; ``before`` and ``after``, the shares of right answers;
+        ``difference``, after minus before, with its 95% interval from ``low`` to
+        ``high``; ``gained``, the number of questions that only the second model answers
+        correctly; ``lost``, the number that only the first model answers correctly; and
+        ``p``, the p value of McNemar's exact test. :class:`~inweights.lm.Paired`
+        explains these numbers, also for values that are neither 0 nor 1.
 
     Raises:
         DataError: The tables have different questions.

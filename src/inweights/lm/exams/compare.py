@@ -53,7 +53,7 @@ class Paired:
         low: Lower end of the 95% confidence interval of :attr:`mean`. For yes-or-no
             values, this is Tango's interval for a paired difference (1998); for
             numbers, it is Student's t interval over questions.
-        high: Upper end of this interval.
+        high: Upper end of the confidence interval.
         gained: Number of questions that became right (yes-or-no values), or whose
             number increased.
         lost: Number of questions that became wrong, or whose number decreased.
@@ -82,7 +82,8 @@ def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Pa
             ``hit``.
 
     Returns:
-        Mean difference with its interval, numbers of gains and losses, and the p value.
+        The mean difference with its interval, the numbers of gains and losses, and the
+        p value.
 
     Raises:
         DataError: The tables have different questions, or lack a column.
@@ -113,7 +114,7 @@ def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Pa
 
 
 def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFrame:
-    """Compute the mean accuracy, reciprocal rank, probability and share, by role.
+    """Compute the mean accuracy, reciprocal rank, probability and share for each role.
 
     Args:
         table: Table of :func:`inweights.lm.ask`.
@@ -121,9 +122,9 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
 
     Returns:
         One row per group, in order of first appearance: the columns ``by``; the number
-        of ``questions``; and the following means over these: ``accuracy``, the share
-        of questions whose right answer has rank 1; ``reciprocal``, 1 divided by the
-        rank of the right answer; ``chance``, the accuracy of random choice;
+        of ``questions``; and the following means over these questions: ``accuracy``,
+        the share of questions whose right answer has rank 1; ``reciprocal``, 1 divided
+        by the rank of the right answer; ``chance``, the accuracy of random choice;
         ``probability`` of the right answer; and ``share``, its probability relative to
         the sum over all candidates.
 
@@ -151,8 +152,8 @@ def whole_chains(table: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         One row per chain: ``chain``, its id; ``composition``, ``first_hop`` and
-        ``second_hop``, whether each was answered correctly. There are no rows if there
-        is no such chain.
+        ``second_hop``, which state whether each question was answered correctly. The
+        table is empty if there is no such chain.
     """
     wide = (
         table.filter(pl.col("role").is_in(_CHAIN))

@@ -179,8 +179,8 @@ def ask_endpoint(
             ``chat``.
         kept: JSONL file with one answer per line, which is created if it does not
             exist.
-        progress: Called with the number of prompts done, their total number and a
-            description; ``None`` disables it.
+        progress: Function that is called with the number of prompts done, the total
+            number of prompts, and a description; ``None`` for no progress reports.
         wait: Function that waits for a number of seconds before another attempt; by
             default :func:`time.sleep`.
 

@@ -26,15 +26,15 @@ def ask(
 ) -> pl.DataFrame:
     """Score the candidates of each question, and return the rank of the right answer.
 
-    Training on similar texts raises the probabilities of right and wrong answers alike.
+    Training on similar texts raises the probabilities of both right and wrong answers.
     The columns ``share`` and ``rank`` therefore compare the right answer with the other
     candidates of its question.
 
     Args:
         lm: The model.
         questions: Questions with candidates.
-        progress: Called with the number of questions done, their total number and a
-            description; ``None`` disables it.
+        progress: Function that is called with the number of questions done, the total
+            number of questions, and a description; ``None`` for no progress reports.
 
     Returns:
         One row per question: ``id``, ``chain``, ``role``, ``prompt`` and the right
@@ -72,9 +72,9 @@ def ask_with_thought(
 
     Args:
         lm: The model.
-        questions: Questions; those without ``steps`` are left out.
-        progress: Called with the number of questions done, their total number and a
-            description; ``None`` disables it.
+        questions: Questions; questions without ``steps`` are left out.
+        progress: Function that is called with the number of questions done, the total
+            number of questions, and a description; ``None`` for no progress reports.
 
     Returns:
         The columns of :func:`ask`, one row per question with steps, and ``thought``,
@@ -121,13 +121,13 @@ def say(
         lm: The model.
         questions: Questions.
         tokens: Maximum number of tokens of an answer; by default 12.
-        progress: Called with the number of questions done, their total number and a
-            description; ``None`` disables it.
+        progress: Function that is called with the number of questions done, the total
+            number of questions, and a description; ``None`` for no progress reports.
 
     Returns:
         One row per question: ``id``; ``said``, the text of the answer up to its end;
         and ``exact``, whether this text is an accepted name, ignoring case. An answer
-        ends at the first line end, or at the first full stop that is not part of a
+        ends at the first line break, or at the first full stop that is not part of a
         name.
 
     Raises:
@@ -159,7 +159,7 @@ def say(
 def exact(question: Question, text: str) -> bool:
     """Return whether a text is an accepted name of the answer.
 
-    Case is ignored, as are spaces, full stops and line ends around the text.
+    Case is ignored, as are spaces, full stops and line breaks around the text.
 
     Args:
         question: The question, whose ``answer`` and ``accepted`` names are compared.

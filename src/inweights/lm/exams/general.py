@@ -45,8 +45,8 @@ def general_knowledge(
         lm: The model.
         names: Names in the model's training facts, to detect answers that wrongly use
             one of them; by default none.
-        progress: Called with the number of questions done, their total number and a
-            description; ``None`` disables it.
+        progress: Function that is called with the number of questions done, the total
+            number of questions, and a description; ``None`` for no progress reports.
 
     Returns:
         One row per question of :data:`GENERAL` (``kind`` is ``question``), followed by

@@ -50,14 +50,14 @@ def kind_of(question: Question) -> str:
 
 
 def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
-    """Compute the accuracy by kind of question, with its 95% interval (Clopper and Pearson).
+    """Compute the accuracy for each kind of question, with its 95% Clopper-Pearson interval.
 
     The kinds are: single facts (each prompt is counted once); facts in new words;
     compositions that a training text states; held-out compositions with both hops
     known, with an unknown hop, or with hops that were not all evaluated; reversals;
     analogies; and questions whose answer is the subject itself. A hop is known if the
-    model correctly answers the question about it. This is a question of the same chain
-    or a question about the single fact.
+    model correctly answers the question about it, which is either a question of the
+    same chain or a question about the single fact.
 
     Args:
         table: Table of :func:`inweights.lm.ask`.

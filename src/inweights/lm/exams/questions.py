@@ -27,16 +27,16 @@ class Question:
 
     Attributes:
         id: Identifier by which its answers before and after training are matched.
-        role: Kind of question: ``composition``, ``analogy`` or ``reversal``;
-            ``recall``, a fact in new words; for the parts of a composition
-            ``first_hop``, ``second_hop`` and ``skip``, the prompt ``(e1, r2)`` that
-            leaves out the first relation (Identity Bridge, §4.5). Any other name is
-            allowed; such questions are evaluated as well.
+        role: Kind of question: ``composition``, ``analogy``, ``reversal`` or ``recall``
+            (a fact in new words); for the parts of a composition, ``first_hop``,
+            ``second_hop`` or ``skip`` (the prompt ``(e1, r2)``, which leaves out the
+            first relation; Identity Bridge, §4.5). Any other name is allowed; such
+            questions are evaluated as well.
         prompt: Text that the answer continues.
         candidates: Distinct names, without the space before them.
         label: Index of the right answer among the candidates.
         accepted: Other names of the right answer, and other right answers, which are
-            also counted as right if the model answers in its own words.
+            also counted as correct if the model answers in its own words.
         chain: Id of the composition to which the question belongs (for a composition,
             its own id); empty if there is none.
         steps: For a composition, the prompt of its first hop, and the prompt of its
@@ -44,7 +44,7 @@ class Question:
         bridge: For a composition, its bridge entity, if it is known; otherwise empty.
         stated: Whether a training text states the answer directly.
         itself: Whether the answer is the subject of the question.
-        facts: Numbers of the facts on which the answer rests, if they are known;
+        facts: Numbers of the facts from which the answer follows, if they are known;
             otherwise empty.
 
     Raises:
@@ -103,7 +103,7 @@ def exam(
             :attr:`Question.accepted`), ``told`` or ``stated`` (not empty or true if a
             text states the answer), and ``itself``.
         train: Table with the columns ``fact``, ``role`` and ``prompt``, as
-            :func:`inweights.audit.augment` returns it. With ``None`` (the default),
+            :func:`inweights.audit.augment` returns it. If it is ``None`` (the default),
             there are no questions about hops.
         most: Maximum number of candidates of a first hop, at least 1; by default 50.
             Many candidates of several tokens take a long time to score.
@@ -230,13 +230,13 @@ def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
 
     Args:
         path: The file or folder.
-        chat: Whether prompts are read from the column ``question``, which is worded as
-            a user's turn in a chat. It has no effect if the table has no such column;
-            by default False.
+        chat: Whether to read prompts from the column ``question``, whose texts are
+            worded as a user's turn in a chat. It has no effect if the table has no such
+            column; by default False.
 
     Returns:
-        Questions, as :func:`exam` returns them. For a folder, they include those about
-        both hops of compositions.
+        Questions, as :func:`exam` returns them. For a folder, they include questions
+        about both hops of compositions.
 
     Raises:
         DataError: There is no such file, it cannot be read, it lacks columns, or a row

@@ -44,15 +44,15 @@ def evaluation(
     Args:
         lm: The model.
         questions: Questions, such as :func:`inweights.lm.read_exam` returns.
-        before: The model before fine-tuning; with ``None``, nothing is compared.
-        words: Whether the model also answers in its own words; by default True.
+        before: The model before fine-tuning; ``None`` for no comparison.
+        words: Whether to let the model also answer in its own words; by default True.
         forecast: Predictions for compositions: the table that :func:`forecast_of`
             returns; ``None`` if there are none.
-        progress: Called with a count, its total and a description; ``None`` disables
-            it.
+        progress: Function that is called with a count, its total and a description;
+            ``None`` for no progress reports.
 
     Returns:
-        Tables and numbers by name. These are always included:
+        Tables and numbers, keyed by name. The following are always included:
 
         - ``general``: results on questions and texts unrelated to the facts
           (:func:`inweights.lm.exams.general.general_knowledge`).
@@ -204,16 +204,18 @@ def forecast_of(
         questions: Questions of this data set, from :func:`inweights.lm.read_exam`.
         seconds: Time limit of the solver in seconds, from 0 to 10,000,000, by default
             60; ``None`` sets no limit.
-        progress: Called with the number of iterations and the relative duality gap of
-            the solver; ``None`` disables it.
+        progress: Function that is called with the number of iterations and the relative
+            duality gap of the solver; ``None`` for no progress reports.
 
     Returns:
         Two values. If a prediction is possible, they are a table with one row per
-        predicted composition, and an empty string. The columns are ``id`` of the
-        question; ``verdict``, which is ``follows`` if the right answer has the largest
-        logit, ``tied`` if a wrong answer has the same logit, and ``fails`` if a wrong
-        answer has a larger one; and ``expected``, the expected accuracy from 0 to 1. If
-        no prediction is possible, the values are ``None`` and the reason as a string.
+        predicted composition, and an empty string. The columns are ``id``, the id of
+        the question; ``verdict``, which is ``follows`` if the right answer has the
+        largest logit, ``tied`` if a wrong answer has the same logit, and ``fails`` if a
+        wrong answer has a larger logit; and ``expected``, the expected accuracy from 0
+        to
+        1. If no prediction is possible, the values are ``None`` and the reason as a
+        string.
 
     Raises:
         ConfigError: ``seconds`` is not a number, or is not from 0 to 10,000,000.

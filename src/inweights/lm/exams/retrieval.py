@@ -26,7 +26,7 @@ def with_retrieved(
 
     Args:
         questions: The questions.
-        facts: Facts as sentences, at least one.
+        facts: Facts as sentences; there must be at least one.
         most: Maximum number of facts per question, at least 2; by default 8.
 
     Returns:

@@ -106,8 +106,8 @@ def resemblance_by_layer(
 
     This is equation (10) of Feature Resemblance, applied to the hidden states at the
     last token of each text (:func:`hidden_states`). The states of a pretrained model
-    lie in a narrow cone, so the cosine similarity of paired texts is meaningful only
-    relative to that of unpaired texts.
+    lie in a narrow cone, so the cosine similarity of paired texts is meaningful only in
+    comparison with the cosine similarity of unpaired texts.
 
     Args:
         lm: The model.

@@ -25,7 +25,8 @@ class Example:
     """A text to train on, divided into a prompt and a completion.
 
     Attributes:
-        prompt: Text before the completion. The loss does not apply to it. May be empty.
+        prompt: Text before the completion, to which the loss does not apply. It may be
+            empty.
         completion: Text to which the loss applies, including the space before it.
         stage: Number of the stage to which the text belongs. Stages are trained one
             after another, in ascending order.
@@ -44,16 +45,16 @@ class Encoded:
     """A tokenised example.
 
     Attributes:
-        ids: All ``T`` tokens, ``[T]``.
+        ids: Ids of all ``T`` tokens, ``[T]``.
         start: Index of the first token to which the loss applies.
         stage: Stage of the example.
         old: Whether the text was written by the model itself before training. On such a
             text, the model is trained to keep its predictions.
         likely: For a text that the model wrote, two tensors ``[T - start, K]`` on the
             CPU, which :func:`~inweights.lm.tuning.updates.objective.remembered`
-            computes. Row ``j`` has the ids of the ``K`` tokens that the model predicted
-            as most likely in place of ``ids[start + j]``, and their log-probabilities.
-            Otherwise ``None``.
+            computes. Row ``j`` contains the ids of the ``K`` tokens that the model
+            predicted as most likely in place of ``ids[start + j]``, and their
+            log-probabilities. ``None`` for other texts.
     """
 
     ids: tuple[int, ...]
@@ -70,7 +71,7 @@ def encode(
 
     Args:
         lm: The model whose tokenizer is used.
-        examples: The examples, at least one.
+        examples: The examples; there must be at least one.
         end: Whether to append the end-of-text token to each completion; by default
             False.
 
@@ -146,7 +147,7 @@ def batches(
     come in random order.
 
     Args:
-        encoded: Tokenised examples, at least one.
+        encoded: Tokenised examples; there must be at least one.
         tokens: Maximum number of tokens per batch, padding included. An example that is
             longer is a batch by itself.
         seed: Root seed of the order.
@@ -191,11 +192,11 @@ def read_examples(
     stages.
 
     Args:
-        path: A JSONL, JSON or Parquet file, or a folder with a file of the name
+        path: A JSONL, JSON or Parquet file, or a folder with a file whose name is
             ``part``.
         part: ``train`` (by default) or ``control``; it has no effect for a file.
-        chat: Whether prompts are the user's turns in the file ``<part>_chat``, if the
-            folder contains it; by default False.
+        chat: Whether to use the user's turns in the file ``<part>_chat`` as prompts, if
+            the folder contains this file; by default False.
 
     Returns:
         One :class:`Example` per row.

@@ -15,7 +15,8 @@ class Ending:
         tokens: Maximum number of tokens of the continuation.
         stop: Characters at which the text is cut, except at its start. If empty, the
             text is not cut.
-        names: Names in which a stop does not end the text, such as ``Dr. Lee``.
+        names: Names in which a stop character does not end the text, such as
+            ``Dr. Lee``.
     """
 
     tokens: int = 12
@@ -24,15 +25,16 @@ class Ending:
 
 
 def cut(text: str, stop: str, names: Sequence[str] = ()) -> tuple[str, bool]:
-    """Cut a generated text at its first stop outside of a name.
+    """Cut a generated text at its first stop character outside of a name.
 
     Args:
         text: The text so far; white space at its start is removed.
         stop: Characters at which the text is cut, except at its start.
-        names: Names in which a stop does not end the text; by default none.
+        names: Names in which a stop character does not end the text; by default none.
 
     Returns:
-        Two values: the text before the stop, and whether there was one.
+        Two values: the text before the stop character, and whether a stop character was
+        found.
     """
     said = text.lstrip()
     if any(name.startswith(said) for name in names):

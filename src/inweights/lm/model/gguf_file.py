@@ -60,8 +60,8 @@ def write_gguf(lm: LanguageModel, file: str | Path, *, bits: int = 16) -> Path:
     """Write a language model with its tokenizer to a GGUF file.
 
     The supported models are Llama, Qwen2, Qwen3 and GPT-2 with a byte-level BPE
-    tokenizer. :func:`inweights.lm.load_model` reads the file, so that ``inweights
-    evaluate`` shows the effect of rounding.
+    tokenizer. :func:`inweights.lm.load_model` reads the file, so that
+    ``inweights evaluate`` can show the effect of rounding.
 
     Args:
         lm: The model.

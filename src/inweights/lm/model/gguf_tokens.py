@@ -95,7 +95,7 @@ def _rules_of(tokenizer: Any) -> dict[str, Any]:
 
 
 def splitting(rules: dict[str, Any]) -> str:
-    """Return GGUF's name for the rule by which a tokenizer splits text before it merges.
+    """Return GGUF's name for the rule by which a tokenizer splits text before merging.
 
     Args:
         rules: Parsed content of ``tokenizer.json``, with ``model``, ``normalizer`` and

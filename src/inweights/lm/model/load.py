@@ -84,7 +84,7 @@ class LanguageModel:
         return [first, *ids] if begins else ids
 
     def save(self, folder: str | Path) -> Path:
-        """Write weights (safetensors) and tokenizer to a new folder atomically.
+        """Write the weights (safetensors) and the tokenizer to a new folder atomically.
 
         Args:
             folder: Path of the folder, which must not exist.
@@ -101,7 +101,7 @@ class LanguageModel:
         return Path(folder)
 
     def write(self, work: Path) -> None:
-        """Write configuration, weights (safetensors) and tokenizer into a folder, file by file.
+        """Write the configuration, weights (safetensors) and tokenizer to a folder, file by file.
 
         Args:
             work: Path of the folder, which is created if it is missing. If it is a

@@ -38,9 +38,9 @@ class RowFormat:
     Attributes:
         name: Usual name of the format.
         columns: Columns that a table in this format has.
-        reads: Sentence that says what is used as the prompt and as the completion, for
-            messages.
-        read: Function that returns prompt and completion of a row, or raises a
+        reads: Sentence, used in messages, that states which texts are the prompt and
+            the completion.
+        read: Function that returns the prompt and the completion of a row, or raises a
             DataError that says what is wrong with the row.
     """
 
@@ -56,7 +56,7 @@ class Rows:
 
     Attributes:
         format: The format in which the table was written, one of :data:`FORMATS`.
-        pairs: Prompt and completion of each row, in the order of the rows.
+        pairs: The prompt and the completion of each row, in the order of the rows.
     """
 
     format: RowFormat
@@ -64,7 +64,7 @@ class Rows:
 
 
 def read_rows(table: pl.DataFrame, where: str) -> Rows:
-    """Read prompt and completion of every row of a table in any of the known formats.
+    """Read the prompt and the completion of every row of a table in any of the known formats.
 
     Args:
         table: Rows of a file, with the columns of one of :data:`FORMATS`.

@@ -45,8 +45,8 @@ def log_likelihoods(
         prompts: ``Q`` prompts.
         candidates: ``Q`` lists, one per prompt, each with at least one candidate. A
             candidate includes the space before it, such as ``" Italy"``.
-        progress: Called with the number of prompts done and their total number;
-            ``None`` disables it.
+        progress: Function that is called with the number of prompts done and their
+            total number; ``None`` for no progress reports.
 
     Returns:
         One array per prompt, in double precision, with the natural logarithm of each
@@ -101,7 +101,7 @@ def generate(
     generator: torch.Generator | None = None,
     progress: Tell | None = None,
 ) -> list[str]:
-    """Continue each prompt with the most likely tokens, or with random ones, until the text ends.
+    """Continue each prompt with the most likely tokens, or sampled ones, until the text ends.
 
     Args:
         lm: The model.
@@ -110,15 +110,16 @@ def generate(
         stop: Characters at which the text is cut; by default a full stop or a line
             end. If empty, the text ends only at the end-of-text token or after
             ``tokens`` tokens.
-        names: Names in which a stop does not end the text, such as ``Dr. Lee``; by
-            default none.
-        generator: CPU generator with which each token is drawn at temperature 1. With
-            ``None`` (the default), the most likely token is taken.
-        progress: Called with the number of prompts done and their total number;
-            ``None`` disables it.
+        names: Names in which a stop character does not end the text, such as
+            ``Dr. Lee``; by default none.
+        generator: CPU random generator used to sample each token at temperature 1. If
+            it is ``None`` (the default), the most likely token is chosen at each step.
+        progress: Function that is called with the number of prompts done and their
+            total number; ``None`` for no progress reports.
 
     Returns:
-        One text per prompt, without the prompt, the stop and surrounding spaces.
+        One text per prompt, without the prompt, the stop character or surrounding
+        spaces.
 
     Raises:
         DataError: A prompt has no tokens.
@@ -148,13 +149,14 @@ def generate_stored(
         ending: Conditions at which a text ends.
         begun: Partial file in which the texts are stored, so that the next call can
             continue; if ``None``, they are not stored.
-        generator: CPU generator with which tokens are sampled; if ``None``, the most
-            likely token is chosen.
-        progress: Called with the number of prompts done and their total number;
-            ``None`` disables it.
+        generator: CPU random generator used to sample tokens; if it is ``None``, the
+            most likely token is chosen at each step.
+        progress: Function that is called with the number of prompts done and their
+            total number; ``None`` for no progress reports.
 
     Returns:
-        One text per prompt, without the prompt, the stop string and surrounding spaces.
+        One text per prompt, without the prompt, the stop character or surrounding
+        spaces.
 
     Raises:
         DataError: A prompt has no tokens, or the texts cannot be stored.

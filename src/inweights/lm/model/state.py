@@ -32,10 +32,10 @@ def flat(tensors: Sequence[Tensor]) -> Tensor:
     """Concatenate tensors into one vector, without gradients.
 
     Args:
-        tensors: Tensors of any shapes, at least one.
+        tensors: Tensors of any shapes; there must be at least one.
 
     Returns:
-        A new vector with the numbers of all tensors, in their order.
+        A new vector with the elements of all tensors, in the order of the tensors.
 
     Example:
         >>> flat([torch.ones(2, 1), torch.zeros(1)]).tolist()
@@ -49,7 +49,7 @@ def unflatten(tensors: Sequence[Tensor], values: Tensor) -> None:
 
     Args:
         tensors: Tensors to write.
-        values: Vector with the numbers of all tensors, in the same order.
+        values: Vector with the elements of all tensors, in the same order.
 
     Raises:
         RuntimeError: The length of ``values`` is not the total number of elements.
@@ -74,9 +74,9 @@ def moments(optimizer: Any, trained: list[Tensor]) -> dict[str, Tensor]:
         trained: The trained weights, in a fixed order.
 
     Returns:
-        Tensors by name: ``exp_avg`` and ``exp_avg_sq`` (means of gradients and of
-        squared gradients), each as one vector over all weights, and ``step``, the
-        number of updates, ``[1]``.
+        Tensors, keyed by name: ``exp_avg`` and ``exp_avg_sq`` (means of gradients and
+        of squared gradients), each as one vector over all weights, and ``step``, a
+        tensor ``[1]`` with the number of updates.
     """
     inner = getattr(optimizer, "optimizer", optimizer)
     states = [inner.state[p] for p in trained]
@@ -88,7 +88,7 @@ def moments(optimizer: Any, trained: list[Tensor]) -> dict[str, Tensor]:
 
 
 def restore(optimizer: Any, trained: list[Tensor], saved: dict[str, Tensor]) -> None:
-    """Set AdamW's state to one that :func:`moments` returned.
+    """Set AdamW's state to a state that :func:`moments` returned.
 
     Args:
         optimizer: A new AdamW for the same weights.
@@ -96,7 +96,7 @@ def restore(optimizer: Any, trained: list[Tensor], saved: dict[str, Tensor]) -> 
         saved: Result of :func:`moments`.
 
     Raises:
-        RuntimeError: ``saved`` belongs to weights with other numbers of elements.
+        RuntimeError: ``saved`` belongs to weights with different numbers of elements.
     """
     for parameter in trained:
         state = optimizer.state[parameter]

@@ -61,8 +61,8 @@ def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
     Args:
         folder: Data set that ``inweights augment`` wrote.
         part: Name of the file without its suffix, such as ``train``.
-        chat: Whether ``prompt`` is replaced by the user's turn of the same ``id`` in
-            the file ``<part>_chat``, if it exists; by default False.
+        chat: Whether to replace ``prompt`` by the user's turn with the same ``id`` in
+            the file ``<part>_chat``, if this file exists; by default False.
 
     Returns:
         One row per line or record of the part, with its columns.

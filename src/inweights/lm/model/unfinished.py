@@ -120,8 +120,8 @@ class BegunTexts:
             name: Name of the part, such as ``prose``.
 
         Returns:
-            ``texts``, keyed by the index of their prompt (as a string), and ``state`` of the
-            generator, Base64-encoded.
+            ``texts``, keyed by the index of their prompt (as a string), and ``state``,
+            the Base64-encoded state of the generator.
         """
         found: dict[str, Any] = self._parts.get(name, {})
         return found
@@ -132,7 +132,7 @@ class BegunTexts:
         Args:
             name: Name of the part, such as ``prose``.
             content: Plain values: ``texts``, keyed by the index of their prompt (as a
-                string), and ``state`` of the generator, Base64-encoded.
+                string), and ``state``, the Base64-encoded state of the generator.
 
         Raises:
             DataError: The file cannot be written.
@@ -171,7 +171,8 @@ class BegunPart:
             generator: Generator that draws the texts; ``None`` if nothing is drawn.
 
         Returns:
-            Stored texts by the index of their prompt, from 0; empty if there are none.
+            Stored texts, keyed by the index of their prompt, from 0; empty if there are
+            none.
         """
         import torch
 
@@ -185,7 +186,7 @@ class BegunPart:
         """Store the texts so far and the state of the generator in the file.
 
         Args:
-            texts: Texts by the index of their prompt.
+            texts: Texts, keyed by the index of their prompt.
             generator: Generator that draws the texts; ``None`` if nothing is drawn.
 
         Raises:

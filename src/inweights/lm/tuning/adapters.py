@@ -34,7 +34,7 @@ def adapted(
         config: Settings; ``method``, ``rank``, ``alpha`` and ``variant`` are used.
         seed: Root seed of the adapters.
         keep: Folder to which the adapters are written before they are merged, in the
-            format of ``peft``. With ``None`` (the default), they are not written.
+            format of ``peft``. If it is ``None`` (the default), they are not written.
         **where: Options of ``peft.LoraConfig``, to adapt other layers.
 
     Yields:
@@ -85,8 +85,8 @@ def adapted(
 def draw_adapters(wrapped: Any, seed: int) -> None:
     """Draw the matrices ``A`` of all adapters at random.
 
-    The distribution is that of ``peft`` (Kaiming's uniform distribution), but the
-    random stream is determined by the seed. The matrices ``B`` are not changed.
+    The distribution is the same as in ``peft`` (Kaiming's uniform distribution), but
+    the random stream is determined by the seed. The matrices ``B`` are not changed.
 
     Args:
         wrapped: A model with the adapters of ``peft``.

@@ -30,10 +30,10 @@ class Cost:
 
     Attributes:
         rows: Number of examples.
-        tokens: Number of tokens of one pass over the examples.
+        tokens: Number of tokens in one pass over the examples.
         epochs: Number of passes.
-        updates: Number of updates of all passes.
-        seconds: Estimated time of all updates in seconds, without the preparation.
+        updates: Number of updates in all passes.
+        seconds: Estimated time of all updates in seconds, excluding the preparation.
         padding: Share of the positions in batches that are padding, from 0 to 1, not
             counting replayed texts; 0 if examples are packed.
     """
@@ -73,7 +73,7 @@ def _positions(batch: Sequence[Encoded], config: FineTune) -> int:
 def least_seconds(
     lm: LanguageModel, examples: Sequence[Example], config: FineTune
 ) -> float:
-    """Return a lower bound on the time of a training in seconds, measured on one batch.
+    """Return a lower bound on the duration of training in seconds, measured on one batch.
 
     One forward and backward pass through frozen weights is timed, and the faster of two
     measurements is used. The rest of an update (logits, gradients of the weights,
@@ -139,9 +139,9 @@ def cost_of(
         lm: The model, which must not be used afterwards.
         examples: Examples to train on.
         config: Settings of the fine-tuning.
-        steps: Maximum number of updates that are timed; by default 20.
+        steps: Maximum number of updates to time; by default 20.
         each: :attr:`Cost.each`, if it is known from other examples. In this case
-            nothing is timed, and the model is not changed. With 0 (the default),
+            nothing is timed, and the model is not changed. If it is 0 (the default),
             updates are timed.
 
     Returns:

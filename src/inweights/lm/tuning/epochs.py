@@ -130,15 +130,15 @@ def score_epochs(
             model is trained.
         download: Whether a model may be downloaded from the Hugging Face hub; by
             default False.
-        progress: Called with a count, its total and a description; ``None`` disables
-            it.
+        progress: Function that is called with a count, its total and a description;
+            ``None`` for no progress reports.
 
     Yields:
         One dictionary per epoch: ``epoch``, its number over all stages (0 before
-        training); ``epochs``, their total number; ``accuracy`` by role of the
-        questions; and, on questions and texts unrelated to the facts, ``general``
-        (share of right answers), ``spilled``, ``repeats``, ``perplexity`` and
-        ``damage`` (:func:`inweights.lm.kept`). Nothing is yielded before the first
+        training); ``epochs``, the total number of epochs; ``accuracy``, keyed by the
+        role of the questions; and, on questions and texts unrelated to the facts,
+        ``general`` (share of right answers), ``spilled``, ``repeats``, ``perplexity``
+        and ``damage`` (:func:`inweights.lm.kept`). Nothing is yielded before the first
         epoch is stored.
 
     Raises:

@@ -12,7 +12,7 @@ from inweights.errors import ConfigError
 
 
 class FineTune(Config):
-    """Settings of fine-tuning with AdamW, without dropout, since facts are to be memorised.
+    """Settings of fine-tuning with AdamW; there is no dropout, since facts are to be memorised.
 
     Attributes:
         method: ``lora`` (by default) trains low-rank adapters (Hu et al. 2021,
@@ -24,9 +24,9 @@ class FineTune(Config):
         epochs: Maximum number of passes over the examples of each stage; by default 10.
         until: Share of known examples, from 0 to 1, at which a stage ends before its
             last pass. An example is known if in the latest pass, just before the update
-            that trains on it, each token of its completion was the model's most likely
-            one. Texts of ``replay`` are not counted. With 0 (the default), every stage
-            makes all of its passes.
+            that trains on it, each token of its completion was the token that the model
+            predicted as most likely. Texts of ``replay`` are not counted. If it is 0
+            (the default), no stage ends early.
         batch_tokens: Maximum number of tokens in a batch, padding included; by default
             256. A longer example is a batch by itself.
         warmup: Share of a stage's updates over which the learning rate rises linearly
@@ -34,7 +34,7 @@ class FineTune(Config):
         schedule: Learning rate after the warmup: ``constant``, or a ``linear`` (by
             default) or ``cosine`` decay to zero.
         clip: Maximum norm of the gradient; by default 1. Larger gradients are scaled
-            down. With 0, gradients are not clipped.
+            down. If it is 0, gradients are not clipped.
         rank: Rank of the adapters, for the method ``lora``; by default 16.
         alpha: Scale of the adapters, which are multiplied by ``alpha / rank``; by
             default 32.
@@ -42,27 +42,28 @@ class FineTune(Config):
             ``alpha / √rank`` (Kalajdzievski 2023, arXiv:2312.03732); or ``dora``, which
             trains the magnitudes of the weights separately from their directions (Liu
             et al. 2024, arXiv:2402.09353).
-        end: Whether the end-of-text token is trained after each completion, so that the
-            model stops after an answer; by default True.
+        end: Whether to train the model to predict the end-of-text token after each
+            completion, so that it stops after an answer; by default True.
         replay: Number of tokens of the model's own texts per token of the examples,
             from 0 to 4; by default 0, which means no such texts. The model writes these
             texts before its training. Every update also minimises the KL divergence
-            from the model's former predictions on them, so that it forgets less (Li &
-            Hoiem 2016, Learning without Forgetting, arXiv:1606.09282).
+            from the model's former predictions on these texts, so that the model
+            forgets less (Li & Hoiem 2016, Learning without Forgetting,
+            arXiv:1606.09282).
         precision: ``fp32`` (by default); or ``bf16``, which computes only matrix
             products in bfloat16 (autocast).
         layout: How a batch is computed: ``padded`` (by default), with each example
             padded to the longest; or ``packed``, with the examples concatenated. In a
-            packed batch, a beginning that several examples share is computed only once,
+            packed batch, a prefix that several examples share is computed only once,
             and a linear layer and its adapter are one operation. The loss is the same
             up to rounding. If a model cannot treat packed examples separately, they are
             padded, with a warning.
 
     Raises:
-        ConfigError: A setting is out of its range: ``rate``, ``epochs``,
-            ``batch_tokens``, ``rank`` and ``alpha`` must be above 0 and at most 1e9,
-            ``clip`` and ``weight_decay`` from 0 to 1e9, ``warmup`` from 0 to below 1,
-            ``until`` from 0 to 1, and ``replay`` from 0 to 4.
+        ConfigError: A setting is out of range: ``rate``, ``epochs``, ``batch_tokens``,
+            ``rank`` and ``alpha`` must be above 0 and at most 1e9, ``clip`` and
+            ``weight_decay`` from 0 to 1e9, ``warmup`` from 0 to below 1, ``until`` from
+            0 to 1, and ``replay`` from 0 to 4.
     """
 
     later = {"replay": 0.0, "until": 0.0, "variant": "lora", "layout": "padded"}
@@ -107,7 +108,7 @@ class FineTune(Config):
         """Return the factor by which the peak learning rate is multiplied at an update of a stage.
 
         The factor rises linearly during the warmup and then follows :attr:`schedule`:
-        it stays 1, or falls towards 0 linearly or as a cosine.
+        it stays at 1, or falls towards 0 linearly or along a cosine curve.
 
         Args:
             step: Index of the update, from 0.

@@ -14,7 +14,7 @@ __all__ = ["accelerator_of_processes", "stop_signals"]
 
 @contextmanager
 def stop_signals(wanted: bool) -> Iterator[threading.Event]:
-    """Provide an event that a signal sets to stop a training, for use as a context manager.
+    """Provide, as a context manager, an event that a signal sets to stop a training.
 
     A second signal raises ``KeyboardInterrupt``. After the block, the former signal
     handlers are restored.

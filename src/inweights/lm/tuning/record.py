@@ -43,8 +43,8 @@ class LossTable:
         """Append a row with the numbers of one update, in memory.
 
         Args:
-            row: Numbers by column: ``stage``; ``step``, the number of the update over
-                all stages, from 1; ``loss`` in nats per token; and, if
+            row: Numbers, keyed by column: ``stage``; ``step``, the number of the update
+                over all stages, from 1; ``loss`` in nats per token; and, if
                 :attr:`FineTune.until` is set, ``new``, the number of all examples, and
                 ``known``, the number of known examples.
         """
@@ -93,7 +93,7 @@ class PaddingCount:
         """Count one update, in which examples and replayed texts are separate batches.
 
         Args:
-            rows: Examples of the update, with replayed texts (``old``) among them.
+            rows: Examples of the update, including replayed texts (``old``).
         """
         self.tokens += sum(len(row.ids) for row in rows)
         for replayed in (False, True):
@@ -133,10 +133,11 @@ class Reports:
         stages: Number of stages.
         total: Maximum number of updates over all stages.
         observers: Observers that receive the loss and the learning rate of each update.
-        passed: Called after each epoch with its number over all stages, the total
-            number of epochs, and the model with its adapters; ``None`` disables it.
-        progress: Called after each update with its number, their total number and a
-            description; ``None`` disables it.
+        passed: Function that is called after each epoch with its number over all
+            stages, the total number of epochs, and the model with its adapters;
+            ``None`` for none.
+        progress: Function that is called after each update with its number, the total
+            number of updates, and a description; ``None`` for no progress reports.
 
     Raises:
         ConfigError: The ``every`` of an observer is not an integer above 0.

@@ -15,7 +15,7 @@ from inweights.lm.tuning.fine_tune import FineTune
 
 @dataclass
 class Stage:
-    """Examples on which the model is trained before those of the next stage.
+    """Examples on which the model is trained before the examples of the next stage.
 
     Attributes:
         name: Number of the stage, which is the ``stage`` of its examples.
@@ -64,8 +64,8 @@ class Stage:
                 (:meth:`~.record.LossTable.add`), one row per update.
 
         Returns:
-            The share, from 0 to 1, in the latest updates: those of one epoch, or all if
-            there are fewer. NaN if these updates contain no examples.
+            The share, from 0 to 1, in the latest updates (as many as one epoch has, or
+            all if there are fewer). It is NaN if these updates contain no examples.
             :attr:`FineTune.until` explains when an example is known.
         """
         lately = losses.filter(pl.col("stage") == self.name).tail(self.epoch)

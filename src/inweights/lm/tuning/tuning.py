@@ -49,17 +49,17 @@ class FineTuned:
         losses: One row per update: ``stage``, ``step`` (its number over all stages,
             from 1) and ``loss`` (nats per token of the completions). If
             :attr:`FineTune.until` is set, also ``new``, the number of examples, and
-            ``known``, the number of those that were known just before the update.
+            ``known``, the number of examples that were known just before the update.
         tokens: Number of tokens read, including replayed texts but not padding.
         padding: Share of the positions in batches that were padding; 0 if examples were
             packed.
         seconds: Wall-clock time of this call, in seconds.
         known: If :attr:`FineTune.until` is set, the share of known examples in the
-            latest epoch of each stage, from 0 to 1, by the number of the stage;
+            latest epoch of each stage, from 0 to 1, keyed by the number of the stage;
             otherwise empty.
         positions: Number of positions that were computed. With padding, it is above
-            ``tokens``. If examples were packed, it is below, because a shared
-            beginning is computed once and the last token of an example is left out.
+            ``tokens``. If examples were packed, it is below ``tokens``, because a
+            shared prefix is computed once and the last token of an example is left out.
     """
 
     losses: pl.DataFrame
@@ -89,29 +89,29 @@ def finetune(
 
     If there is a checkpoint file, SIGINT, SIGTERM and SIGHUP end the training after the
     current update, write the file and raise ``KeyboardInterrupt``. A second signal
-    raises it at once. If ``config.replay`` is above 0 and no example is ``old``, the
-    model first writes the texts to replay.
+    raises this error at once. If ``config.replay`` is above 0 and no example is
+    ``old``, the model first writes the texts to replay.
 
     Args:
         lm: The model.
         examples: Examples to train on.
         config: Settings of the fine-tuning; by default ``FineTune()``.
-        seed: Root seed of order, adapters and the model's own texts; by default 0.
+        seed: Root seed of batches, adapters and the model's own texts; by default 0.
         checkpoint: File from which an interrupted call with the same arguments
             continues, and which is removed at the end. It contains the trained weights
-            and the optimizer's state, three times the size of the trained weights. With
-            ``None`` (the default), no file is written.
+            and the optimizer's state, three times the size of the trained weights. If
+            it is ``None`` (the default), no file is written.
         every_seconds: Seconds between two writes of the file; by default 300.
-        every_steps: Number of updates between two writes. With 0 (the default),
+        every_steps: Number of updates between two writes. If it is 0 (the default),
             ``every_seconds`` is used instead.
         keep: Whether to keep the file at the end; by default False.
         adapter: Folder for the adapters of ``lora``; by default they are not written.
         observers: Observers that receive the loss and the learning rate of each update
             (:class:`inweights.training.Step`); by default none.
-        passed: Called after each epoch with its number over all stages, the total
-            number of epochs, and the model with its adapters; ``None`` disables it.
-        progress: Called after each update with its number, their total number and a
-            description; ``None`` disables it.
+        passed: Function called after each epoch with its number over all stages, the
+            total number of epochs, and the model with its adapters; or ``None``.
+        progress: Function that is called after each update with its number, the total
+            number of updates, and a description; ``None`` for none.
 
     Returns:
         Losses and sizes of the training.

@@ -56,9 +56,9 @@ def own_text(
         questions: Whether the model answers short questions of many kinds in a few
             words. By default (False), it writes prose.
         begun: File in which texts are stored as they are written, so that an
-            interrupted call can be resumed; ``None`` stores nothing.
-        progress: Called with the number of texts done, their total number and a
-            description; ``None`` disables it.
+            interrupted call can be resumed; ``None`` for no file.
+        progress: Function that is called with the number of texts done, the total
+            number of texts, and a description; ``None`` for no progress reports.
 
     Returns:
         Examples with ``old`` set, in the order in which they were drawn; an empty list
@@ -121,7 +121,7 @@ def own_text(
 
 
 def tokens_to_write(tokens: int, config: FineTune) -> float:
-    """Return the number of tokens of its own texts that a model writes for one stage.
+    """Return the number of tokens that a model writes as its own texts for one stage.
 
     Args:
         tokens: Number of tokens of one pass over the stage's examples.
@@ -158,10 +158,10 @@ def replayed(
         config: Settings; ``replay`` and ``epochs`` are used. If ``replay`` is 0, no
             texts are written.
         seed: Root seed of the random draws.
-        progress: Called with the number of texts done, their total number and a
-            description; ``None`` disables it.
+        progress: Function that is called with the number of texts done, the total
+            number of texts, and a description; ``None`` for no progress reports.
         begun: File in which texts are stored as they are written, so that an
-            interrupted call can be resumed; ``None`` stores nothing.
+            interrupted call can be resumed; ``None`` for no file.
 
     Returns:
         Examples with ``old`` set, by stage, with about :func:`tokens_to_write` tokens
@@ -208,8 +208,8 @@ def paraphraser(
 
     Args:
         lm: The model.
-        progress: Called with the number of sentences done, their total number and a
-            description; ``None`` disables it.
+        progress: Function that is called with the number of sentences done, the total
+            number of sentences, and a description; ``None`` for no progress reports.
 
     Returns:
         A function from a list of sentences to a list of paraphrases, one for each

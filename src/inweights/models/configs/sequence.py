@@ -151,8 +151,8 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         tied: Whether the head uses the token embeddings as its weight; otherwise it has
             a separate matrix.
         residual: Whether blocks add their output to their input.
-        norm: Norm of the input of a block: ``rms`` (division by the root mean square)
-            or ``layer`` (layer normalisation).
+        norm: Normalisation of the input of a block: ``rms`` (division by the root mean
+            square) or ``layer`` (layer normalisation).
         final_norm: Whether the last block's state is normalised before the head.
         convolution: Initial values of the short convolution: ``init`` (weights drawn
             like matrices, biases 0) or ``uniform`` (weights and biases within

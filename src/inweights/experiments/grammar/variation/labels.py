@@ -20,7 +20,7 @@ _LARGEST = 2**63
 
 
 def labels_of(values: Sequence[Any]) -> list[Value]:
-    """Return a label for each value of an axis; different values get different labels.
+    """Return a label for each value of an axis, such that different values have different labels.
 
     A string, number or Boolean is its own label; the label of any other value is the
     string that ``str`` returns. If a column would show two values as equal, such as
@@ -30,8 +30,8 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
     UTF-8.
 
     Args:
-        values: The values of the axis: strings, numbers, configs, functions or any
-            others. Equal values of the same type get equal labels.
+        values: The values of the axis: strings, numbers, configs, functions or other
+            objects. Equal values of the same type have equal labels.
 
     Returns:
         The labels, in the order of ``values``.

@@ -50,8 +50,8 @@ def config_of(model: Any) -> Any:
     :func:`inweights.wrap` creates from a module with its weights.
 
     Args:
-        model: A model, a config or ``None``; or a list, a tuple or a mapping (by name)
-            of such values.
+        model: A model, a config or ``None``; or a list, a tuple or a mapping whose
+            values are such objects.
 
     Returns:
         The config, or the unchanged value. For a list or tuple, a list of the results;

@@ -10,7 +10,7 @@ from inweights.errors import ConfigError, unknown_name
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Return the column name of each path, which is its last word if that is unique.
+    """Return the column name of each path, which is the path's last word if this word is unique.
 
     If several paths have the same last word, their names are the whole paths, with
     underscores in place of dots, as in ``world_n``.

@@ -24,10 +24,10 @@ def named(part: str, configs: Any) -> dict[str, Any]:
         configs: A list or tuple of configs, or a mapping from names to configs.
 
     Returns:
-        The configs by name; all names are different. For a mapping, these are the given
-        names. For a list, the name is the kind of the config in lower case, such as
-        ``gpt`` (for a wrapped module, its ``label``). If kinds repeat, the name states
-        the settings in which the configs differ, such as ``width=32``.
+        The configs, keyed by name; all names are different. For a mapping, the given
+        names are used. For a list, the name is the kind of the config in lower case,
+        such as ``gpt`` (for a wrapped module, its ``label``). If kinds repeat, the name
+        states the settings in which the configs differ, such as ``width=32``.
 
     Raises:
         ConfigError: There are no configs, or two configs of a list would have the same
@@ -90,12 +90,13 @@ def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
 
     Args:
         several: For each part (``world``, ``model``, ``learner``) that has several
-            configs, these configs by name.
-        over: Values by path, or a list of points.
+            configs, these configs, keyed by name.
+        over: Mapping from paths to values, or a list of points.
 
     Returns:
-        The values by path. The parts in ``several`` come first, so that they vary
-        slowest. If ``several`` is empty, ``over`` is returned unchanged.
+        The varied settings, of the same kind as ``over``. The parts in ``several`` come
+        first, so that they vary slowest. If ``several`` is empty, ``over`` is returned
+        unchanged.
 
     Raises:
         ConfigError: ``several`` is not empty, and ``over`` is a list of points or also

@@ -91,7 +91,7 @@ def joined_adapters(model: nn.Module) -> Iterator[None]:
     """Make the adapters of a model use :func:`adapted_linear` within a block.
 
     Only plain adapters are changed: one active LoRA adapter without dropout or bias, on
-    a frozen ``torch.nn.Linear`` of the same data type. Other adapters compute as before.
+    a frozen ``torch.nn.Linear`` of the same data type. Other adapters work as before.
 
     Args:
         model: A model with the adapters of ``peft``. A model without adapters is not

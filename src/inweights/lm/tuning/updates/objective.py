@@ -140,8 +140,8 @@ def remembered(
         read: Function that runs the model on texts; by default they are padded.
 
     Returns:
-        The same rows, with ``likely`` set for those that are ``old``: the 32 most
-        likely next tokens at each trained position, and their log-probabilities.
+        The same rows, with ``likely`` set in texts that are ``old``: the 32 most likely
+        next tokens at each trained position, and their log-probabilities.
     """
     rows = list(encoded)
     old = [i for i, row in enumerate(rows) if row.old]

@@ -74,7 +74,8 @@ class PackedRows:
             states: States of ``H`` heads of width ``D``, ``[1, H, S, D]``.
 
         Returns:
-            States ``[B, H, T, D]``, where padding has the first token's state.
+            States ``[B, H, T, D]``. Padding positions contain the state of the first
+            token.
         """
         by_token = states[0].transpose(0, 1)
         by_example = by_token.index_select(0, self.table.flatten())
@@ -111,14 +112,14 @@ class PackedRows:
 
 
 def pack(rows: Sequence[Encoded], device: torch.device | str = "cpu") -> PackedRows:
-    """Concatenate examples into one sequence, in which a shared beginning occurs only once.
+    """Concatenate examples into one sequence, in which a shared prefix occurs only once.
 
     Args:
         rows: The examples, at least one.
         device: Torch device of the tensors; by default ``cpu``.
 
     Returns:
-        The examples as one sequence, without the last token of each.
+        The examples as one sequence, without the last token of each example.
 
     Example:
         >>> both = pack([Encoded((5, 6, 7), 2), Encoded((5, 6, 8, 9), 2)])
@@ -204,8 +205,8 @@ def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
 
     Args:
         lm: The model.
-        rows: Examples, at least one. The beginnings of the first and of the last are
-            used for the test.
+        rows: Examples, at least one. The test uses the starts of the first and the
+            last.
 
     Returns:
         The end of a sentence, such as ``it does not accept position ids``; an empty

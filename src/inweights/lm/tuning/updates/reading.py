@@ -60,7 +60,7 @@ def read_padded(
     Args:
         lm: The model, with its tokenizer.
         net: The model to call, with adapters and accelerate's wrapper, if any.
-        rows: The examples, at least one.
+        rows: The examples; there must be at least one.
         device: Torch device of the model.
 
     Returns:
