@@ -167,8 +167,7 @@ def fill(
     if left < 0:
         raise ConfigError(
             f"'budget' must be at least {goal - left:,}, the length of all facts (in "
-            "tokens, or in "
-            f"words if no tokenizer is given), got {goal:,}"
+            f"tokens, or in words if no tokenizer is given), got {goal:,}"
         )
     rng = Streams(seed).numpy(WORLD, "control")
     kept = list(range(len(facts)))

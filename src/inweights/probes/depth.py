@@ -52,8 +52,7 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
         if "category" not in world.facts.role_names:
             raise DataError(
                 "label_cosines requires facts of the role 'category'; this world has the "
-                "roles "
-                f"{', '.join(world.facts.role_names) or 'none'}"
+                f"roles {', '.join(world.facts.role_names) or 'none'}"
             )
         facts.append(world.facts.matrix(world.facts.with_role("category")))
     labels = np.stack([answers[:, 0] for _, answers in facts])

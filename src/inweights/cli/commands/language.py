@@ -86,8 +86,7 @@ class Asking:
         if given:
             raise ConfigError(
                 "--watch always ranks candidates in the format used for training, and "
-                "compares "
-                "each epoch with the original model; leave out "
+                "compares each epoch with the original model; leave out "
                 f"{' and '.join(given)}"
             )
 

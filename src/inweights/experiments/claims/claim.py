@@ -176,10 +176,9 @@ class Claim(Said, kw_only=True):
         )
         if at_bound and not self.check:
             raise ConfigError(
-                f"claim {self.id}: the target {self.target.text} is at the bound of "
-                f"its score, whose range is {low:g} to {high:g}; state a target "
-                "within this range, such as "
-                f"{'>= 0.99' if least is not None else '<= 0.01'}"
+                f"claim {self.id}: the target {self.target.text} is at the bound of its "
+                f"score, whose range is {low:g} to {high:g}; state a target within this "
+                f"range, such as {'>= 0.99' if least is not None else '<= 0.01'}"
             )
 
     def _repr_html_(self) -> str:

@@ -198,8 +198,7 @@ def choose_executor(
         if on:
             raise ConfigError(
                 "--on cannot be combined with torchrun, which starts the processes of a "
-                "task "
-                "itself; leave out --on"
+                "task itself; leave out --on"
             )
         if (first := leader()) is not None:
             return first

@@ -141,8 +141,7 @@ class Study:
         if self.replicated:
             raise ConfigError(
                 "'replicated' applies only to functions that take all seeds at once; the "
-                "seeds of "
-                "a world are always trained together, so leave out 'replicated'"
+                "seeds of a world are always trained together, so leave out 'replicated'"
             )
         from inweights.probes import accuracy
 

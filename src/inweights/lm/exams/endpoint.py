@@ -71,13 +71,10 @@ class Endpoint:
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
             raise ConfigError(
-                "the URL of an endpoint must begin with http:// or https://, got "
-                f"'{self.url}'"
+                f"the URL must begin with http:// or https://, got '{self.url}'"
             )
         if self.at_once < 1 or self.tokens < 1:
-            raise ConfigError(
-                "'at_once' and 'tokens' of an endpoint must be at least 1"
-            )
+            raise ConfigError("'at_once' and 'tokens' must be at least 1")
 
     def body(self, prompt: str) -> dict[str, Any]:
         """Return the request body for a question, which is sent as JSON.

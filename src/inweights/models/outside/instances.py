@@ -71,8 +71,7 @@ def from_folder(folder: str) -> nn.Module:
     if not Path(folder).is_dir():
         raise DataError(
             f"there is no folder '{folder}'; wrap expects a folder that contains "
-            "config.json and safetensors files, "
-            "a module, or a function that makes one"
+            "config.json and safetensors files, a module, or a function that makes one"
         )
     transformers = optional("hf", "the folder of a model")
     options = {

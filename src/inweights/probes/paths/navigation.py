@@ -89,8 +89,7 @@ def navigation(
         if trained.shape[1] != held_out.shape[1] or trained.shape[1] < 3:
             raise DataError(
                 "navigation requires trained and held-out paths that all have the same "
-                "length, "
-                f"at least 3 nodes, got {trained.shape[1]} and {held_out.shape[1]}"
+                f"length, at least 3 nodes, got {trained.shape[1]} and {held_out.shape[1]}"
             )
         arms = np.concatenate([trained, held_out])
         vectors = table[replica] - table[replica, arms].mean((0, 1))

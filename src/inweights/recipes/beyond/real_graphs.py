@@ -164,8 +164,8 @@ def _check_graph(name: str, graph: Graph) -> int:
     if count > MOST:
         raise ConfigError(
             f"graph '{name}' has {count:,} nodes; at most {MOST:,} nodes can be recorded "
-            "and shown. Use "
-            "a part of it, or train on it without recording, as shown in docs/navigation.md"
+            "and shown. Use a part of it, or train on it without recording, as shown in "
+            "docs/navigation.md"
         )
     if not _has_far_nodes(*edge_ends(world)):
         raise ConfigError(

@@ -93,8 +93,7 @@ class ThroughTime:
             )
             raise DataError(
                 f"the matrices (steps {one} …) and the states (steps {other} …) have no "
-                "step in "
-                "common; measure both at the same interval"
+                "step in common; measure both at the same interval"
             )
         for at in self.moments or ():
             if at not in self.steps:

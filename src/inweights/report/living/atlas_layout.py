@@ -103,9 +103,8 @@ def build_content(
         size += sum(len(film[name]["data"]) for name in PACKED)
     if size > _LARGE:
         raise DataError(
-            f"the films take {size / 1e6:.0f} MB, but a page may take at most 14 MB; render "
-            "fewer "
-            "frames, or show fewer graphs"
+            f"the films take {size / 1e6:.0f} MB, but a page may take at most 14 MB; "
+            "render fewer frames, or show fewer graphs"
         )
 
     def order_of(name: str) -> tuple[int, int]:

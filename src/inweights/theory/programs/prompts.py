@@ -148,10 +148,9 @@ def check_facts(world: World, row: Ids, right: Bools, answers: Answers) -> None:
             )
         if answers == "one":
             raise DataError(
-                f"facts {first} {named(first)} and {others[0]} {named(others[0])} contradict each "
-                "other: the same prompt has two answers. If both are correct, use "
-                "answers='several' "
-                "(--answers several); if not, remove one"
+                f"facts {first} {named(first)} and {others[0]} {named(others[0])} "
+                "contradict each other: the same prompt has two answers. If both are "
+                "correct, use answers='several' (--answers several); if not, remove one"
             )
     if right.all():
         raise DataError(

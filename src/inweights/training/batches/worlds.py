@@ -72,10 +72,10 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
     if not isinstance(model, Model):
         name = (model if isinstance(model, type) else type(model)).__name__
         raise ConfigError(
-            f"{name} has no replica axis. To keep its weights, use "
-            "model = iw.wrap(module). To train it from new initial values for each seed, wrap a "
-            f"function that creates it: model = iw.wrap(lambda vocabulary: {name}(...)).build("
-            "vocabulary=len(world.vocabulary), seeds=3)"
+            f"{name} has no replica axis. To keep its weights, use model = "
+            "iw.wrap(module). To train it from new initial values for each seed, wrap a "
+            "function that creates it: model = iw.wrap(lambda vocabulary: "
+            f"{name}(...)).build(vocabulary=len(world.vocabulary), seeds=3)"
         )
     given = (worlds,) if isinstance(worlds, World) else tuple(worlds)
     if len(given) not in (1, model.replicas):

@@ -95,9 +95,9 @@ class Optimizer(Config):
         others = (self.momentum, self.betas, self.epsilon)
         if not isinstance(self.kind, str) and others != (0.0, (0.9, 0.999), 1e-8):
             raise ConfigError(
-                "'momentum', 'betas' and 'epsilon' have no effect on an optimizer of your "
-                "own; "
-                "bind its options, as in functools.partial(torch.optim.Muon, momentum=0.9)"
+                "'momentum', 'betas' and 'epsilon' have no effect on an optimizer of "
+                "your own; bind its options, as in functools.partial(torch.optim.Muon, "
+                "momentum=0.9)"
             )
         # Each option has an effect on only some of the named optimizers.
         here = f"kind = '{self.kind}'"
@@ -157,8 +157,7 @@ class Schedule(Config):
         if isinstance(self.kind, Code) and (self.warmup or self.final or self.hold):
             raise ConfigError(
                 "'warmup', 'final' and 'hold' have no effect on a schedule of your own; "
-                "leave "
-                "them out"
+                "leave them out"
             )
         check_size("schedule.warmup", self.warmup, least=0, most=MAX_STEPS)
         check_size("schedule.final", self.final, least=0)
@@ -167,9 +166,8 @@ class Schedule(Config):
         refuse_idle("schedule", {"final": self.final}, falls, "kind = 'constant'")
         if self.hold and self.kind == "constant":
             raise ConfigError(
-                "schedule.hold has no effect with a constant learning rate; leave it out, "
-                "or choose the kind "
-                "'linear' or 'cosine'"
+                "schedule.hold has no effect with a constant learning rate; leave it "
+                "out, or choose the kind 'linear' or 'cosine'"
             )
 
     def factor(self, step: int, steps: int) -> float:

@@ -155,8 +155,7 @@ class Phase(Config):
         if not isinstance(several, Iterable):
             raise ConfigError(
                 f"phase '{self.name}': 'observers' must be functions or subclasses of "
-                "Observer, "
-                f"got {several!r}"
+                f"Observer, got {several!r}"
             )
         force_setattr(self, "observers", tuple(as_code(one, "seen") for one in several))
 

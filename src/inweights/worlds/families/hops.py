@@ -79,8 +79,8 @@ class Hops(Config, tag_field="kind", tag="hops"):
         if not 2 <= self.shortest <= longest <= self.hops:
             raise ConfigError(
                 "hops: 'shortest' and 'longest' must satisfy 2 <= shortest <= longest <= "
-                "hops = "
-                f"{self.hops}, got shortest = {self.shortest} and longest = {longest}"
+                f"hops = {self.hops}, got shortest = {self.shortest} and longest = "
+                f"{longest}"
             )
         if not self.trained and (self.shortest > 2 or self.longest is not None):
             raise ConfigError(

@@ -68,8 +68,7 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         if self.labels < self.size:
             raise ConfigError(
                 f"in-context-star: 'labels' must be at least {self.size}, the number of "
-                "nodes of a "
-                f"graph, got {self.labels}"
+                f"nodes of a graph, got {self.labels}"
             )
 
     @property

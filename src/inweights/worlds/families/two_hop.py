@@ -95,8 +95,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         if not 1 <= self.complexity <= self.n:
             raise ConfigError(
                 f"two-hop: 'complexity' must be from 1 to n = {self.n}, got "
-                f"{self.complexity}; "
-                "a subject cannot reach more objects than exist"
+                f"{self.complexity}; a subject cannot reach more objects than exist"
             )
         if not 1 <= self.second_relations <= MOST or not 1 <= self.slices <= MOST:
             raise ConfigError(

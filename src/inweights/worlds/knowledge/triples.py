@@ -99,8 +99,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         if not 0.0 <= share <= 1.0:
             raise ConfigError(
                 "triples: 'identity' must be a fraction from 0 to 1, or the names of "
-                "relations, got "
-                f"{self.identity}"
+                f"relations, got {self.identity}"
             )
 
     @property
