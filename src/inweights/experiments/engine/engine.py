@@ -82,7 +82,7 @@ def execute(
             that ``execution`` names. With overrides, an error of Python or polars in
             the recipe's functions becomes a ``ConfigError`` as well. Without overrides,
             such an error propagates.
-        DataError: A file that the settings name cannot be read, or a table lacks a
+        DataError: A file to which the settings refer cannot be read, or a table lacks a
             column from which another table is derived.
         RunError: A training run failed, the folder of the run is damaged (a
             ``FolderError``), or a file cannot be written (a ``WriteError``).

@@ -40,8 +40,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         plugins: Names or paths of the users' modules that are imported first, and whose
             objects tasks may use; by default none.
         lease: Seconds after which another process may take over a task whose process
-            has not renewed its lease. With 0, the default, all processes are on this
-            machine, where the operating system releases the locks of a dead process.
+            has not renewed its lease. It is 0 (the default) if all processes are on
+            this machine, where the operating system releases the locks of a dead
+            process.
         owner: Name of the process that distributes the tasks; by default a random name.
             This process may reassign a lost task before its lease expires.
         version: Version of the library, which must be the same on every machine; by

@@ -227,7 +227,7 @@ class Outcome(Carded, About):
         Raises:
             ConfigError: A label is unknown, or the stored settings do not match the
                 recipe.
-            DataError: A file that the settings name cannot be read.
+            DataError: A file to which the settings refer cannot be read.
             FolderError: The weights of one of these models were not stored, or are
                 damaged.
         """

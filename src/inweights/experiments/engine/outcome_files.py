@@ -185,7 +185,7 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
             or the recipe's ``derive`` raised a Python or polars exception.
         ConfigError: The stored settings do not match the recipe.
         KeyError: The recipe no longer has the scale of the run.
-        DataError: A file that the settings name cannot be read, or a table lacks a
+        DataError: A file to which the settings refer cannot be read, or a table lacks a
             column from which another table is derived.
     """
     own = {**old.tables, **old.replaced}

@@ -84,14 +84,14 @@ def expand_plan(
         keep_models: Whether to store the trained weights as well; by default false.
 
     Returns:
-        Every requested table, with the runs and computations that produce them, by key.
-        Nothing is trained, and the store is not read.
+        The requested tables, and the runs and computations that produce them. Nothing
+        is trained, and the store is not read.
 
     Raises:
         ConfigError: A config, or an option of a measure or computation, cannot be
             encoded exactly, so that no key can be computed; or a function among them
             uses something that cannot be hashed.
-        DataError: A file that a config or an option names cannot be read.
+        DataError: A file to which a config or an option refers cannot be read.
     """
     asked: list[TableRequest] = []
     runs: dict[str, Run] = {}

@@ -97,12 +97,12 @@ def saved_models(
 
     Returns:
         One model per trial and seed, in the order of the trials and, within a trial, of
-        the seeds; empty if no run has these values.
+        the seeds; an empty list if no run has these values.
 
     Raises:
         ConfigError: ``where`` names a label that no trial has, or a trial has a value
             that cannot be encoded exactly.
-        DataError: A file that a trial names cannot be read.
+        DataError: A file to which a trial refers cannot be read.
         FolderError: The weights of one of the models were not stored, or their file is
             damaged.
     """

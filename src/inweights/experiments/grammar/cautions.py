@@ -51,10 +51,10 @@ def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> lis
 
     Args:
         trials: The conditions of the study, whose learners and worlds are examined.
-        tables: Tables of results, by name. Only tables with the columns ``part``,
+        tables: Tables of results, keyed by name. Only tables with the columns ``part``,
             ``role``, ``seed`` and ``accuracy`` are examined, such as those of
-            :func:`~inweights.probes.accuracy`. Only their rows of the last step are
-            used, without those of controls.
+            :func:`~inweights.probes.accuracy`. In these tables, only rows of the last
+            step are used, and rows of controls are ignored.
 
     Returns:
         The warnings, each of one or a few sentences, without repetitions; an empty list

@@ -37,7 +37,7 @@ class Figure(Config):
         kind: Name of the drawing function: ``lines``, ``sweeps``, ``heatmaps``,
             ``states``, ``through_time``, ``atlas``, ``auto``, or any other that is
             registered, such as a user's own.
-        title: What the figure shows, in a few words.
+        title: Title of the figure, in a few words.
         caption: How to read the figure, and what it shows.
         sources: Names of the tables that are drawn, in the order of the drawing
             function's arguments.
@@ -134,7 +134,7 @@ def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
         id: Short name, which is also the name of the figure's file.
         tables: Name of the table that is drawn, or a tuple of the names of several
             tables.
-        title: What the figure shows, in a few words.
+        title: Title of the figure, in a few words.
         caption: How to read the figure, and what it shows.
         options: Options of :func:`inweights.report.figures.draw.{kind}`. Options that
             are ``None`` are left out; names and values are checked when the figure is

@@ -101,9 +101,9 @@ class Paper:
 
         Args:
             name: Short name of the recipe, the part of its name after the slash.
-            title: What the recipe shows, in one sentence.
+            title: One sentence that states what the recipe shows.
             place: Place in the paper, such as ``Fig. 2``; by default empty.
-            summary: What is done, in a few sentences; by default empty.
+            summary: Description of the procedure, in a few sentences; by default empty.
             claims: Claims that are judged; by default none.
             figures: Figures that are drawn; by default none.
             ours: Our own choices, which the paper does not state: dotted names of

@@ -36,11 +36,11 @@ class Recipe:
 
     Attributes:
         name: Name, as ``<paper>/<figure>``.
-        title: What the recipe shows, in one sentence.
+        title: One sentence that states what the recipe shows.
         paper: Full title of the paper, or ``inweights`` for a recipe that is not from a
             paper.
         place: Place in the paper, such as ``Figure 3, §4``.
-        summary: What is done, in a few sentences.
+        summary: Description of the procedure, in a few sentences.
         scales: Settings, keyed by the name of the scale (``smoke``, ``cpu`` or
             ``paper``). All of them are of the same config class.
         seeds: Number of seeds, keyed by the name of the scale.
@@ -149,7 +149,7 @@ class Recipe:
                 has an invalid value; there are no seeds or more than 100,000, a seed is
                 given twice or is not an integer from 0 to 2^63 - 1; or user code
                 depends on something that cannot be hashed. Errors of ``plan`` propagate.
-            DataError: A file that the settings name cannot be read.
+            DataError: A file to which the settings refer cannot be read.
         """
         settings = apply_overrides(self._settings(scale), overrides)
         asked = (self.root_seeds or self.seeds[scale]) if seeds is None else seeds

@@ -62,7 +62,7 @@ class StatedFigure(Config):
             :class:`~.figure.Figure`.
         tables: Names of the drawn tables, in the order of the drawing function's
             arguments.
-        title: What the figure shows.
+        title: Title of the figure.
         caption: How to read the figure, without the result.
         options: Keyword arguments of the drawing function; omitted arguments have their
             defaults.
@@ -82,10 +82,10 @@ class RecipeFile(Config):
     """The contents of a recipe's TOML file.
 
     Attributes:
-        title: What the recipe shows, in one sentence.
+        title: One sentence that states what the recipe shows.
         place: Place in the paper.
         cited: Short form of ``place`` for the claims; by default ``place`` itself.
-        summary: What is done, in a few sentences.
+        summary: Description of the procedure, in a few sentences.
         condition: Value of the label ``condition`` to display with claims whose scores
             do not select rows by this label; empty by default. It has no effect on the
             scores.

@@ -72,8 +72,8 @@ def forecast(
         ConfigError: A config, or an option of a measure, cannot be encoded exactly; a
             trial with a ``Curriculum`` has no model or one that cannot be built; or a
             single run does not fit in the memory.
-        DataError: A world cannot be built, or a phase names facts that it does not
-            contain.
+        DataError: A world cannot be built, or a phase names facts that its world does
+            not contain.
     """
     execution = execution or ExecutionOptions()
     device = execution.device
@@ -141,7 +141,7 @@ def expected_seconds(tasks: Sequence[Task]) -> list[Expected]:
         One :class:`~.expected.Expected` for each task, in the given order. If steps
         were timed, ``measured`` is true and ``seconds`` is in seconds; otherwise it is
         the number of updates. In tasks without a ``Curriculum``, an update is assumed
-        to take as long as the average update of the tasks with one.
+        to take as long as the average update of the tasks with a ``Curriculum``.
     """
     # An error here also occurs in the task itself, which then fails; the other tasks
     # continue.

@@ -36,7 +36,7 @@ def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
 
     Raises:
         ConfigError: The recipe has no such scale.
-        DataError: A file that the settings name cannot be read.
+        DataError: A file to which the settings refer cannot be read.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -68,7 +68,7 @@ def differences_of(recipe: Recipe, scale: str, claim: Claim) -> list[list[Differ
     Raises:
         ConfigError: The recipe's paper has no protocol file, or the recipe has no such
             scale or no such claim.
-        DataError: A file that the settings name cannot be read.
+        DataError: A file to which the settings refer cannot be read.
     """
     settings, _, _ = recipe.resolve(scale, seeds=1)
     part = narrowed(recipe, [claim.id.rpartition("/")[2]])

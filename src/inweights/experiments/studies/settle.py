@@ -108,8 +108,8 @@ def settle(
             run on the device or cluster that ``execution`` names, or user code of the
             recipe depends on something that cannot be hashed. Errors of the recipe's
             functions propagate.
-        DataError: A file that the settings name cannot be read, or a table lacks a column
-            from which another table is derived.
+        DataError: A file to which the settings refer cannot be read, or a table lacks a
+            column from which another table is derived.
         RunError: A training run failed, or the folder of a run is damaged.
         FolderError: The finished run is damaged, or the store cannot be read.
     """
@@ -237,7 +237,7 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
 
     Raises:
         FolderError: The returned run is damaged, or the store cannot be read.
-        DataError: A file that the settings name cannot be read.
+        DataError: A file to which the settings refer cannot be read.
         ConfigError: User code of the recipe depends on something that cannot be hashed.
     """
     if scale not in recipe.scales:
@@ -277,7 +277,7 @@ def own_folders(
     Raises:
         ConfigError: There is no such scale, or user code of the recipe depends on
             something that cannot be hashed.
-        DataError: A file that the settings name cannot be read.
+        DataError: A file to which the settings refer cannot be read.
         FolderError: The store cannot be read.
     """
     _, own, config = recipe.resolve(scale)

@@ -58,8 +58,8 @@ class StudyFile(Config):
         seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
         measures: Names of probes, or tables with options
             (:class:`~.study_entries.MeasureEntry`); by default the accuracy.
-        title: What the study shows; by default its name.
-        summary: What is done; by default a list of the varied settings.
+        title: Title of the study; by default its name.
+        summary: Description of the study; by default a list of the varied settings.
         figures: Figures (:class:`~.study_entries.FigureEntry`); by default one per
             measure.
         claims: Claims (:class:`~.study_entries.ClaimEntry`) to be judged; by default

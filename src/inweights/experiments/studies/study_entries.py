@@ -56,7 +56,7 @@ class FigureEntry(Config):
 
     Attributes:
         table: Name of the table of a measure, or ``losses``.
-        title: What the figure shows; by default the name of the table.
+        title: Title of the figure; by default the name of the table.
         caption: How to read the figure; by default derived from the description of the
             probe's table (:class:`~.shown.Shown`).
         kind: Name of the drawing function; by default ``auto``, which uses the varied

@@ -106,8 +106,8 @@ def sweep(
             have the same labels, ``world``, ``model`` or ``learner`` has the wrong
             type, a measure is not a probe, a control is unknown or does not apply, an
             execution option is invalid, or a function does not take the arguments in
-            ``over``. Or there are no seeds, a seed is repeated, or a seed is not an
-            integer from 0 to 2^63 - 1.
+            ``over``. The error is also raised if there are no seeds, a seed is
+            repeated, or a seed is not an integer from 0 to 2^63 - 1.
         DataError: A world cannot be built, or a function returns no table or different
             columns in different runs.
         RunError: A training run failed, no Ray cluster responds, or a table cannot be
@@ -120,8 +120,8 @@ def sweep(
 
     Warns:
         CautionWarning: The models of a condition do not know their facts, there are too
-            few seeds to compare the conditions, or the learner differs from the default
-            learner in a setting that can decide whether a GPT composes.
+        few seeds to compare the conditions, or the learner differs from the default
+        learner in a setting that can affect whether a GPT composes facts.
 
     Example:
         >>> import tempfile

@@ -207,8 +207,8 @@ class Study:
 
         Warns:
             CautionWarning: The models of a condition do not know their facts, there are
-                too few seeds to compare the conditions, or the learner differs from the
-                default in a setting that can decide whether a GPT composes.
+            too few seeds to compare the conditions, or the learner differs from the
+            default in a setting that can affect whether a GPT composes facts.
         """
         with shown(progress) as told:
             execution = replace(
@@ -270,7 +270,7 @@ class Study:
         Raises:
             ConfigError: A name is neither a varied setting, ``control`` nor ``seed``,
                 or the sweep is invalid (see :attr:`trials`).
-            DataError: A file that a config names cannot be read.
+            DataError: A file to which a config refers cannot be read.
             FolderError: The weights of one of these models were not stored, or are
                 damaged.
         """

@@ -67,8 +67,8 @@ def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
         are read.
 
     Raises:
-        DataError: There is no such file, its format is neither of the two, or it
-            contains no answers or lacks the metric.
+        DataError: There is no such file, it has neither of these formats, it contains
+            no answers, or it lacks the metric.
     """
     place = Path(path)
     if place.is_dir():

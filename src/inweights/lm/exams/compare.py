@@ -174,11 +174,11 @@ def compositionality(table: pl.DataFrame) -> dict[str, float]:
             about both of their hops.
 
     Returns:
-        Six numbers by name: ``first_hop`` and ``second_hop``, the accuracy on single
-        hops; ``both``, the share of chains of which both hops are answered correctly;
-        ``composition``, the accuracy on compositions; ``known``, the accuracy on
-        compositions whose hops are both answered correctly (NaN if there are no such
-        compositions); and ``gap``, which is ``1 - known``.
+        Six numbers, keyed by name: ``first_hop`` and ``second_hop``, the accuracy on
+        single hops; ``both``, the share of chains of which both hops are answered
+        correctly; ``composition``, the accuracy on compositions; ``known``, the
+        accuracy on compositions whose hops are both answered correctly (NaN if there
+        are no such compositions); and ``gap``, which is ``1 - known``.
 
     Raises:
         DataError: There is no chain with questions of all three roles.
@@ -227,8 +227,8 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         question, and their difference ``rise``; ``share_before``, ``share_after`` and
         ``share_rise``, the same for the answer's share of the probability of all
         candidates; ``log_ratio`` and ``log_share_ratio``, the natural logarithms of the
-        values after training divided by those before. All columns after ``set`` are
-        null if a chain has no ``skip`` question.
+        values after training divided by the values before training. All columns after
+        ``set`` are null if a chain has no ``skip`` question.
 
     Raises:
         DataError: The tables have different questions.

@@ -185,8 +185,8 @@ def ask_endpoint(
         A dictionary with two tables. ``answers`` has one row per question: ``id``,
         ``chain``, ``role``, ``prompt`` and the right ``answer`` (:class:`Question`),
         ``said``, the model's answer, and ``hit``, whether this is an accepted name
-        (:func:`~.evaluate.exact`). ``groups`` has the accuracy by kind of question
-        (:func:`inweights.lm.exams.kinds.groups`).
+        (:func:`~.evaluate.exact`). ``groups`` has the accuracy for each kind of
+        question (:func:`inweights.lm.exams.kinds.groups`).
 
     Raises:
         DataError: There are no questions, or the file is damaged or cannot be read.

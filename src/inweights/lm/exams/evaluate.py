@@ -39,9 +39,9 @@ def ask(
     Returns:
         One row per question: ``id``, ``chain``, ``role``, ``prompt`` and the right
         ``answer`` (:class:`Question`); ``best``, the most likely candidate; ``rank`` of
-        the answer (1 is best; equally likely candidates are ranked before it); ``hit``,
-        whether the rank is 1; ``reciprocal``, 1 / rank; ``chance``, 1 / number of
-        candidates; ``probability`` of the answer, the product over its tokens;
+        the answer (1 is best; equally likely candidates are ranked before the answer);
+        ``hit``, whether the rank is 1; ``reciprocal``, 1 / rank; ``chance``, 1 / number
+        of candidates; ``probability`` of the answer, the product over its tokens;
         ``share``, this probability divided by the sum over all candidates; and
         ``others``, the mean share of the wrong candidates.
 

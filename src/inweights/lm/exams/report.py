@@ -59,16 +59,16 @@ def evaluation(
         - ``answers``: one row per question (:func:`inweights.lm.ask`) and, with the
           role ``thought``, one row per composition answered step by step. The column
           ``when`` is ``before`` or ``after`` training.
-        - ``summary``: means by role (:func:`inweights.lm.summary`). If ``words`` is
-          true, the column ``exact`` is the share of right answers in the model's own
+        - ``summary``: means for each role (:func:`inweights.lm.summary`). If ``words``
+          is true, the column ``exact`` is the share of right answers in the model's own
           words.
-        - ``groups``: accuracy by kind of question
+        - ``groups``: accuracy for each kind of question
           (:func:`inweights.lm.exams.kinds.groups`).
 
         If all three questions of a chain are asked, ``gap`` is the result of
         :func:`inweights.lm.compositionality`. If there are at least two different
         second hops, ``layers`` compares the states at the prompts of compositions with
-        those at the prompts of their second hops
+        the states at the prompts of their second hops
         (:func:`inweights.lm.resemblance_by_layer`).
 
         If the model ``before`` is given, ``groups`` has its accuracy in the column

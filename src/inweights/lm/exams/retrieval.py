@@ -31,7 +31,8 @@ def with_retrieved(
 
     Returns:
         The questions in the same order. Each prompt begins with the retrieved facts,
-        one per line. The facts of the first half come before those of the second.
+        one per line. The facts of the first half come before the facts of the second
+        half.
 
     Raises:
         ConfigError: ``bm25s`` is not installed.

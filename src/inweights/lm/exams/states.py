@@ -27,7 +27,7 @@ def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
 
     Args:
         lm: The model.
-        texts: ``N`` texts, at least one.
+        texts: ``N`` texts; there must be at least one.
 
     Returns:
         An array ``[N, L + 1, D]`` in double precision, for ``L`` layers of width ``D``;
@@ -80,7 +80,7 @@ def named_states(
     Raises:
         ConfigError: The prompt does not end in ``{name}``, or contains it more than
             once.
-        DataError: No names are given, or one has no tokens.
+        DataError: No names are given, or a name has no tokens.
 
     Example:
         >>> from inweights.lm import load_model

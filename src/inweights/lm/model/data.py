@@ -248,7 +248,7 @@ def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
     """Pad rows of tokens on the right to the same length.
 
     Args:
-        rows: ``B`` rows of token ids, at least one.
+        rows: ``B`` rows of token ids; there must be at least one.
         pad: Token id of the padding.
 
     Returns:

@@ -76,8 +76,8 @@ def read_rows(table: pl.DataFrame, where: str) -> Rows:
         (with texts) and ``text``, whose texts are not changed.
 
     Raises:
-        DataError: No format has these columns, or a row is invalid in its format; the
-            message states the number of the row.
+        DataError: No known format has these columns, or a row is invalid in its format;
+            the message states the number of the row.
 
     Example:
         >>> table = pl.DataFrame({"instruction": ["Where is Oslo?"], "output": ["Norway"]})

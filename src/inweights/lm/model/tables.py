@@ -23,7 +23,7 @@ def read_table(path: str | Path) -> pl.DataFrame:
         One row per line or record of the file.
 
     Raises:
-        DataError: There is no such file, or it has another suffix, is too large, or
+        DataError: There is no such file, or it has a different suffix, is too large, or
             cannot be read.
 
     Example:

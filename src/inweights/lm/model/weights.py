@@ -20,7 +20,7 @@ def check_weights(place: Path) -> None:
         place: The folder or file, which must exist.
 
     Raises:
-        DataError: The file is not a GGUF file. Or the folder contains no safetensors:
+        DataError: The file is not a GGUF file, or the folder contains no safetensors:
             it contains a GGUF file (whose path must be given instead), only pickles, or
             no weights.
     """

@@ -89,7 +89,7 @@ def least_seconds(
         Lower bound on the time of all updates of all epochs, in seconds.
 
     Raises:
-        DataError: There are no examples, or one has no tokens to train.
+        DataError: There are no examples, or an example has no tokens to train on.
 
     Example:
         >>> from inweights.lm import load_model
@@ -149,7 +149,7 @@ def cost_of(
 
     Raises:
         ConfigError: The method is ``lora`` and ``peft`` is not installed.
-        DataError: There are no examples, or one has no tokens to train.
+        DataError: There are no examples, or an example has no tokens to train on.
         RunError: The loss is not a finite number.
 
     Example:

@@ -83,12 +83,13 @@ def finetune_to(
             :class:`~inweights.training.Tracker`; by default none.
         keep_epochs: Whether to store the adapters (for ``full``, the model) after each
             epoch in ``<out>.epochs``, for :func:`inweights.lm.score_epochs`.
-        show: Called before training with five values: the first examples as text, with
-            brackets around tokens to which the loss applies; the number of examples;
-            the number of their tokens; the maximum number of updates; and the number of
-            texts that the model wrote. ``None`` disables it.
-        progress: Called with a count, its total and a description, while the model
-            writes texts and while it is trained; ``None`` disables it.
+        show: ``None``, or a function that is called before training with five values:
+            the first examples as text, with brackets around tokens to which the loss
+            applies; the number of examples; the number of their tokens; the maximum
+            number of updates; and the number of texts that the model wrote.
+        progress: Function that is called with a count, its total and a description,
+            while the model writes texts and while it is trained; ``None`` for no
+            progress reports.
 
     Returns:
         Losses and sizes, as :func:`inweights.lm.finetune` returns them.

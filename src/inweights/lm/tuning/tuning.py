@@ -108,8 +108,8 @@ def finetune(
         adapter: Folder for the adapters of ``lora``; by default they are not written.
         observers: Observers that receive the loss and the learning rate of each update
             (:class:`inweights.training.Step`); by default none.
-        passed: Function called after each epoch with its number over all stages, the
-            total number of epochs, and the model with its adapters; or ``None``.
+        passed: ``None``, or a function called after each epoch with its number over all
+            stages, the total number of epochs, and the model with its adapters.
         progress: Function that is called after each update with its number, the total
             number of updates, and a description; ``None`` for none.
 
@@ -119,7 +119,7 @@ def finetune(
     Raises:
         ConfigError: A package is not installed, an observer's ``every`` is below 1, or
             ``seed`` is not an integer from 0 to 2^63 - 1.
-        DataError: There are no examples, or one has no tokens to train.
+        DataError: There are no examples, or an example has no tokens to train on.
         RunError: The checkpoint belongs to another run, is damaged or cannot be written
             (:class:`~inweights.errors.WriteError`), or the loss is not a finite number.
         KeyboardInterrupt: There is a checkpoint, and a signal stopped the training.

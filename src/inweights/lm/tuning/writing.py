@@ -164,8 +164,8 @@ def replayed(
             interrupted call can be resumed; ``None`` for no file.
 
     Returns:
-        Examples with ``old`` set, by stage, with about :func:`tokens_to_write` tokens
-        for each stage.
+        Examples with ``old`` set, ordered by stage, with about :func:`tokens_to_write`
+        tokens for each stage.
 
     Raises:
         DataError: ``begun`` cannot be written.

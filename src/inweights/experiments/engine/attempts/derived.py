@@ -32,7 +32,7 @@ def measure_derived(task: LearnTask, store: Store) -> None:
     Raises:
         ConfigError: A measure is to be applied at intermediate steps (``every`` is
             above 0), but the learner returns only its final model.
-        DataError: A file that the trial names cannot be read.
+        DataError: A file to which the trial refers cannot be read.
         WriteError: A table or the weights cannot be written.
     """
     (run,) = task.runs

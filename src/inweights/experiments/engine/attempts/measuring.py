@@ -32,7 +32,7 @@ def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataF
 
     Raises:
         RunError: The probe raised an error, and the model has weights that are not
-            finite. If all weights are finite, the error is passed on unchanged.
+            finite. If all weights are finite, the error propagates unchanged.
     """
     rows = [row for row, parts in enumerate(block.parts) if measure.key in parts]
     # Measuring fewer replicas is cheaper, and some measures are for the first seed
@@ -61,7 +61,7 @@ def measure_model(
 
     Raises:
         RunError: The probe raised an error, and the model has weights that are not
-            finite. If all weights are finite, the error is passed on unchanged.
+            finite. If all weights are finite, the error propagates unchanged.
     """
     try:
         table: pl.DataFrame = measure.call(model, worlds)

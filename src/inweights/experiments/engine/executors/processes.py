@@ -170,7 +170,7 @@ class Leased:
 
         Raises:
             WriteError: A task could not store its tables; no further tasks are run. All
-                other errors that :attr:`executor` raises are passed on as well.
+                other errors of :attr:`executor` propagate as well.
         """
         try:
             self.executor.run(job, schedule)

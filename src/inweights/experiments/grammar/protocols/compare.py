@@ -45,7 +45,7 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
     Raises:
         ConfigError: The recipe's paper has no protocol file, or the recipe has no such
             scale. (Errors of the recipe's ``plan`` propagate.)
-        DataError: A file that the settings name cannot be read.
+        DataError: A file to which the settings refer cannot be read.
 
     Example:
         >>> from inweights.recipes import get_recipe

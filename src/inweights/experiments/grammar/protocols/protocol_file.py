@@ -118,7 +118,7 @@ class ProtocolPart(Config):
     """Statements about some trials; a later part of a protocol takes precedence.
 
     Attributes:
-        title: What the part is about.
+        title: Subject of the part.
         recipes: Short names of the recipes to which the part applies, in which ``*``
             matches any characters; by default all recipes.
         where: Required labels and settings of a trial: a mapping from names or paths to

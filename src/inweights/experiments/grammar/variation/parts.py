@@ -55,7 +55,7 @@ def config_of(model: Any) -> Any:
 
     Returns:
         The config, or the unchanged value. For a list or tuple, a list of the results;
-        for a mapping, a dictionary of the results by name.
+        for a mapping, a dictionary of the results, keyed by name.
     """
     if isinstance(model, Mapping):
         return {name: config_of(one) for name, one in model.items()}

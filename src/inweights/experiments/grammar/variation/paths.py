@@ -19,7 +19,7 @@ def short_names(paths: Sequence[str]) -> dict[str, str]:
         paths: Paths of settings, such as ``world.n``, which must all be different.
 
     Returns:
-        The column name of each path, by path, in the given order.
+        The column names, keyed by path, in the given order.
     """
     last = {path: path.rpartition(".")[2] for path in paths}
     words = list(last.values())

@@ -115,7 +115,7 @@ def pack(rows: Sequence[Encoded], device: torch.device | str = "cpu") -> PackedR
     """Concatenate examples into one sequence, in which a shared prefix occurs only once.
 
     Args:
-        rows: The examples, at least one.
+        rows: The examples; there must be at least one.
         device: Torch device of the tensors; by default ``cpu``.
 
     Returns:
@@ -182,7 +182,7 @@ class PackedReader:
         Args:
             lm: The model, with its tokenizer.
             net: The model to call, with adapters and accelerate's wrapper, if any.
-            rows: The examples, at least one.
+            rows: The examples; there must be at least one.
             device: Torch device of the model.
         """
         packed = pack(rows, device)
@@ -205,8 +205,7 @@ def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
 
     Args:
         lm: The model.
-        rows: Examples, at least one. The test uses the starts of the first and the
-            last.
+        rows: Examples, at least one; the starts of the first and last are tested.
 
     Returns:
         The end of a sentence, such as ``it does not accept position ids``; an empty
