@@ -47,7 +47,7 @@ def judge(
 
     Args:
         claim: The claim.
-        tables: Tables of the run, by name.
+        tables: Tables of the run, keyed by name.
         alpha: Error probability of a confidence interval, above 0 and below 1; by
             default .05.
         minimum: Minimum number of seeds required for a verdict, by default 8. Scores

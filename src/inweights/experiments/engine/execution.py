@@ -75,7 +75,7 @@ class RunKeywords(ExecutionKeywords, total=False):
 class ExecutionOptions:
     """Options that define where and how tasks run.
 
-    They change the results by rounding errors at most.
+    These options affect the results by rounding errors at most.
 
     Attributes:
         device: Torch device of the models, such as ``cuda`` or ``cuda:1``; by default

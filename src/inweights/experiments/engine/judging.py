@@ -45,7 +45,7 @@ def judge_all(
 
     Args:
         recipe: The recipe.
-        tables: Tables of the run, by name.
+        tables: Tables of the run, keyed by name.
         scale: The scale that was run: ``smoke``, ``cpu`` or ``paper``.
         seeds: Root seeds of the run. If the first of them is the recipe's first seed,
             their number determines the number of interim analyses. With other seeds, or

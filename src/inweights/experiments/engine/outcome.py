@@ -179,7 +179,7 @@ class Outcome(Carded, About):
 
     @property
     def other_statements(self) -> dict[str, PaperSetting]:
-        """Statements of the paper or its code to which no setting corresponds, by subject.
+        """Statements of the paper or its code to which no setting corresponds, keyed by subject.
 
         It is empty if the recipe's paper has no protocol file. Errors of the recipe's
         ``plan`` propagate.

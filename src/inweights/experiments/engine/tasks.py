@@ -167,7 +167,7 @@ class LearnTask:
 
     @property
     def title(self) -> str:
-        """Short description of the task, such as ``8 × gpt``: number of runs, first labels."""
+        """Short description of the task, such as ``8 × gpt``: number of runs and first labels."""
         words = in_words(self.runs[0].trial.labels)
         return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
 
@@ -201,8 +201,8 @@ class ComputeTask:
         sources: Hashes of the files and modules on which the computation depends, keyed
             by path and computed at the time of planning. If empty, changes are not
             detected.
-        others: Key and seed of each further seed, for a computation that takes several
-            seeds together.
+        others: Name in the store and seed, for each further seed of a computation that
+            takes several seeds together.
     """
 
     key: str

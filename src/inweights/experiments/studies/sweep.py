@@ -39,8 +39,8 @@ def sweep(
 ) -> pl.DataFrame:
     """Train and measure every combination of settings with several seeds, and return a tidy table.
 
-    Runs that were trained before, by this or any other sweep or recipe, are read from
-    the store.
+    Runs that this or any other sweep or recipe has already trained are read from the
+    store.
 
     Args:
         world: Config of the world; or several configs, as a list or as a mapping from
@@ -53,10 +53,10 @@ def sweep(
         model: Config of the architecture, or several configs, as a list or as a mapping
             from names to configs. Alternatively, a trained model
             (:func:`~inweights.wrap`), which is trained further if a learner is given,
-            and otherwise only measured. By default a GPT whose width fits the largest
-            world of the sweep, with two layers and tied embeddings for graphs,
-            otherwise with four layers and an untied head; for a ``Descent``, Node2Vec.
-            An :class:`~inweights.training.Optimum` needs no model.
+            and otherwise only measured. By default, Node2Vec for a ``Descent``, and
+            otherwise a GPT whose width fits the largest world of the sweep. The GPT has
+            two layers and tied embeddings for graphs, and otherwise four layers and an
+            untied head. An :class:`~inweights.training.Optimum` needs no model.
         learner: Config of the training (a curriculum, a descent or an optimum), or
             several configs, as a list or as a mapping from names to configs. By
             default, each combination of world and architecture has the learner that

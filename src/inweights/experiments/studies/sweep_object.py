@@ -54,11 +54,11 @@ class Study:
 
     Attributes:
         world: Config of the world, several configs, or a function of a seed.
-        model: Config of the architecture, several configs, or a trained model. ``None``
-            for a GPT of suitable size, for Node2Vec if the learner is a ``Descent``,
-            and for no model with other learners without phases.
+        model: Config of the architecture, several configs, or a trained model. If it is
+            ``None``, the model is Node2Vec for a ``Descent``, no model for other
+            learners without phases, and otherwise a GPT of suitable size.
         learner: Config of the training, or several configs; ``None`` for the default
-            learner of the world's family (for trained models, no training).
+            learner of the world's family; trained models are then not trained further.
         over: Varied settings: a mapping from paths to values, or a list of points.
         seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
         measures: Probes or measures; ``None`` for the accuracy alone.

@@ -29,7 +29,7 @@ _COLUMNS = ("id", "role", "question", "hit")
 
 
 def holds_answers(path: str | Path) -> bool:
-    """Return whether a path may contain answers: a JSON file, or a folder with samples of lm-eval.
+    """Return whether a path may be a JSON file with answers, or a folder with lm-eval samples.
 
     The content of a file is not checked. The file must exist, and its name must end in
     ``.json`` or ``.jsonl``. A folder must contain files ``samples_*.jsonl``, at any

@@ -66,10 +66,11 @@ def write_gguf(lm: LanguageModel, file: str | Path, *, bits: int = 16) -> Path:
     Args:
         lm: The model.
         file: Path of the file, which ends in ``.gguf`` and must not exist.
-        bits: Bits per weight in matrices: 32, 16 (by default), 8 or 4. With 8 and 4, the
-            GGUF types ``Q8_0`` and ``Q4_1`` are used, with one scale per 32 weights;
-            with 4, the embeddings have 8 bits. A matrix whose row length is not a
-            multiple of 32 has 16 bits instead of 8 or 4. Vectors always have 32 bits.
+        bits: Bits per weight in matrices: 32, 16 (by default), 8 or 4. For 8 and 4
+            bits, the GGUF types ``Q8_0`` and ``Q4_1`` are used, with one scale per 32
+            weights; if ``bits`` is 4, the embeddings have 8 bits. A matrix whose row
+            length is not a multiple of 32 has 16 bits instead of 8 or 4. Vectors always
+            have 32 bits.
 
     Returns:
         Path of the file.

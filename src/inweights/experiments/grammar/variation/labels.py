@@ -25,9 +25,9 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
     A string, number or Boolean is its own label; the label of any other value is the
     string that ``str`` returns. If a column would show two values as equal, such as
     ``True`` and ``1``, or could not contain a value, such as the integer 2^63, the
-    labels of all values are strings. They are the results of ``str``, or of ``ascii``
-    for different values whose strings are equal, and for strings that are not valid
-    UTF-8.
+    labels of all values are strings. These strings are the results of ``str``, or of
+    ``ascii`` for different values whose strings are equal, and for strings that are not
+    valid UTF-8.
 
     Args:
         values: The values of the axis: strings, numbers, configs, functions or other
