@@ -242,9 +242,9 @@ class Outcome(Carded, About):
 def figures_of(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
     """Return the figures of a recipe, with a neutral title unless all claims of a figure agree.
 
-    The claims of a figure are the claims about the tables that the figure draws, or all
-    claims if no claim is about these tables. If any of them has a verdict other than
-    ``reproduced`` or ``consistent``, the figure is replaced by its
+    The claims of a figure are the claims about the tables that are plotted in the
+    figure, or all claims if no claim is about these tables. If any of them has a
+    verdict other than ``reproduced`` or ``consistent``, the figure is replaced by its
     :attr:`Figure.in_question`, whose title states what is drawn and whose caption
     states what the claims expect.
 

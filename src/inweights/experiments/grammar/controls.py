@@ -39,8 +39,9 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
     - ``shuffled``: the same prompts with permuted answers, which keeps the number of
       facts and destroys their structure.
     - ``no-bridge``: the facts that should cause the effect are left out. These are the
-      facts of the role ``identity`` if the world has any; otherwise those of the role
-      ``similarity``; otherwise those of the roles ``edge`` and ``reverse_edge``.
+      facts of the role ``identity`` if the world has any; otherwise the facts of the
+      role ``similarity``; otherwise the facts of the roles ``edge`` and
+      ``reverse_edge``.
     - ``frozen``: the token embeddings keep their initial values. These are random,
       unless the model was passed with trained weights.
 

@@ -39,8 +39,8 @@ class Figure(Config):
             registered, such as a user's own.
         title: Title of the figure, in a few words.
         caption: How to read the figure, and what it shows.
-        sources: Names of the tables that are drawn, in the order of the drawing
-            function's arguments.
+        sources: Names of the tables to plot, in the order of the drawing function's
+            arguments.
         options: Keyword arguments of the drawing function; omitted arguments have their
             defaults.
         finds: The last sentences of ``caption``, word for word, if they state the
@@ -59,10 +59,10 @@ class Figure(Config):
     def in_question(self) -> Figure:
         """The figure with a neutral title, and with its result stated as an expectation.
 
-        The new title names what is drawn and the variable of the horizontal axis, if
-        there is one. A title that is a question is kept. The caption ends with
-        ``Expected if the claims hold:``, followed by the former title and the result
-        (only the result if the title is a question).
+        The new title names the plotted quantity or tables, and the variable of the
+        horizontal axis, if there is one. A title that is a question is kept. The
+        caption ends with ``Expected if the claims hold:``, followed by the former title
+        and the result (only the result if the title is a question).
 
         Example:
             >>> figure = lines("rho", "curves", "It falls.", "Mean.", x="step", y="rho")
@@ -187,7 +187,7 @@ def auto(
 
     Args:
         id: Short name, which is also the name of the figure's file.
-        table: Name of the table that is drawn; by default the same as ``id``.
+        table: Name of the table to plot; by default the same as ``id``.
         title: Title of the figure; by default the same as ``id``.
         caption: How to read the figure; by default a sentence that explains the mean
             over seeds, its 95% interval, and the dots for individual seeds.

@@ -64,8 +64,8 @@ class Recipe:
         whole: The complete recipe, if this recipe contains only some of its claims;
             otherwise ``None``.
         versions: Version of each claim in the ledger (the file of claims that were
-            stated before their runs), keyed by the claim's id. Only claims that the
-            ledger states in the same words are included. ``None`` if no ledger is used.
+            stated before their runs), keyed by the claim's id. Only claims with the
+            same wording in the ledger are included. ``None`` if no ledger is used.
         cautions: Function that takes the settings and all tables, keyed by name, and
             returns warnings as sentences; ``None`` if there are no warnings.
         results: Function that takes the settings and all tables, keyed by name, and

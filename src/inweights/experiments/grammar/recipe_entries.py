@@ -60,7 +60,7 @@ class StatedFigure(Config):
     Attributes:
         drawing: Name of the drawing function, such as ``lines``; see ``kind`` of
             :class:`~.figure.Figure`.
-        tables: Names of the drawn tables, in the order of the drawing function's
+        tables: Names of the tables to plot, in the order of the drawing function's
             arguments.
         title: Title of the figure.
         caption: How to read the figure, without the result.

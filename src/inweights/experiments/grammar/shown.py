@@ -26,7 +26,7 @@ class Shown(Config):
     """Description of the table that a probe returns.
 
     Attributes:
-        value: Name of the column with the number that figures draw.
+        value: Name of the column with the number that figures plot.
         columns: All columns of the probe's table except ``replica``, separated by
             spaces. A table is recognised by its columns.
         label: Label of the axis of ``value``.
@@ -91,9 +91,9 @@ def shows(**declared: Any) -> Callable[[P], P]:
 
     Args:
         **declared: The attributes of :class:`Shown`. The following strings are
-            required: ``value`` (the column that is drawn), ``columns`` (all columns
-            except ``replica``, separated by spaces), ``label`` (of the axis), ``null``
-            (a sentence about chance or controls) and ``caption``.
+            required: ``value`` (the column to plot), ``columns`` (all columns except
+            ``replica``, separated by spaces), ``label`` (of the axis), ``null`` (a
+            sentence about chance or controls) and ``caption``.
 
     Returns:
         A decorator that registers the description and returns the probe unchanged.

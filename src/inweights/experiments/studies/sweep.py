@@ -47,7 +47,7 @@ def sweep(
             names to configs, ``{"small": …}``. Alternatively, a function
             ``function(seed, **settings)`` that returns a number or a string (the column
             ``result``), one row (a mapping), several rows (a list of mappings) or a
-            polars frame. The function is called once for every seed and every
+            polars DataFrame. The function is called once for every seed and every
             combination of its arguments in ``over``; its results are stored together
             with its source.
         model: Config of the architecture, or several configs, as a list or as a mapping

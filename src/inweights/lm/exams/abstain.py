@@ -68,7 +68,7 @@ class OpenQuestion:
 def read_unanswerable(
     folder: str | Path, *, chat: bool = False, most: int = 50, seed: int = 0
 ) -> list[OpenQuestion]:
-    """Generate questions that the facts of a data set answer, and others that they do not.
+    """Generate questions that the facts of a data set answer, and questions that they do not.
 
     A question without an answer combines a name with a relation that the facts do not
     state for this name. It is worded like the training texts. Names that are the

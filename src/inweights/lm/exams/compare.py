@@ -211,7 +211,7 @@ def compositionality(table: pl.DataFrame) -> dict[str, float]:
 def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     """Compute how training changes the answers to the prompt ``(e1, r2)``, for each chain.
 
-    The sets are those of Identity Bridge, §4.5 and Figure 8. The prompt ``(e1, r2)``
+    The sets are defined in Identity Bridge, §4.5 and Figure 8. The prompt ``(e1, r2)``
     leaves out the first relation of a chain (role ``skip``). A chain belongs to
     ``D_correct`` if its composition is answered correctly both before and after
     training, to ``D_partial`` if it is answered correctly only after training, and

@@ -24,10 +24,10 @@ def adapted(
 ) -> Iterator[Any]:
     """Provide the model to train within a block, and merge its adapters after the block.
 
-    The adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1), on every
-    linear layer except the head. Matrix ``A`` is drawn at random, ``B`` is zero, and
-    there is no dropout. After the block, the model has its original modules again. If
-    the block raises an error, the adapters are discarded instead of merged.
+    The adapters are low-rank adapters (LoRA, Hu et al. 2021, arXiv:2106.09685, §4.1) of
+    every linear layer except the head. Matrix ``A`` is drawn at random, ``B`` is zero,
+    and there is no dropout. After the block, the model has its original modules again.
+    If the block raises an error, the adapters are discarded instead of merged.
 
     Args:
         model: A causal model of ``transformers``.

@@ -30,9 +30,9 @@ def computations_of(
     """Return one computation for each condition of a function ``function(seed, **settings)``.
 
     Args:
-        function: A named Python function that returns one number, Boolean or string, one
-            row (a mapping), several rows (a list of mappings, or a mapping whose values
-            are lists, one for each column), or a polars frame.
+        function: A named Python function that returns one number, Boolean or string,
+            one row (a mapping), several rows (a list of mappings, or a mapping whose
+            values are lists, one for each column), or a polars DataFrame.
         points: The conditions, as :func:`~.axes.points_of` returns them. Each is a list
             of triples of an argument's name, its value and its label in the tables.
         replicated: Whether the function takes a list of all seeds as ``seeds`` and
@@ -73,9 +73,9 @@ def rows_of(
     Errors that the function itself raises propagate.
 
     Args:
-        function: A named Python function that returns one number, Boolean or string, one
-            row (a mapping), several rows (a list of mappings, or a mapping whose values
-            are lists, one for each column), or a polars frame.
+        function: A named Python function that returns one number, Boolean or string,
+            one row (a mapping), several rows (a list of mappings, or a mapping whose
+            values are lists, one for each column), or a polars DataFrame.
         settings: Keyword arguments of the function besides ``seed``.
         seed: Value of the function's argument ``seed``.
 
@@ -101,7 +101,7 @@ def rows_together(
     Args:
         function: A named Python function that returns rows for every seed, with a
             column ``seed``: a mapping of columns, a list of mappings, or a polars
-            frame.
+            DataFrame.
         settings: Keyword arguments of the function besides ``seeds``.
         seeds: Value of the function's argument ``seeds``, passed as a list.
 
