@@ -23,7 +23,7 @@ def outlook(audit: Audit) -> pl.DataFrame:
         (number of chains), ``complexity`` and ``expected`` as in
         :class:`~inweights.audit.Audit`, and the following counts of the prediction,
         which are null if the audit contains no prediction: ``questions`` (distinct
-        prompts), ``follow`` (questions for which a right answer has the largest logit),
+        prompts), ``follow`` (questions for which a correct answer has the largest logit),
         ``tied`` (right and wrong answers share the largest logit), ``fail`` (a wrong
         answer has the largest logit), ``mended`` (questions that follow only if the
         advised identities are added) and ``lost`` (questions that no longer follow if

@@ -129,7 +129,7 @@ def _decode(
         logits = model.decode(layer, some)
         rows = torch.arange(start, start + some.shape[1], device=some.device)
         start += some.shape[1]
-        # Only queries with several right answers need a mask; of most there is one,
+        # Only queries with several correct answers need a mask; of most there is one,
         # which is gathered.
         accepted = known.among(rows, logits) if known else None
         hits.append(are_right(logits.argmax(-1), right, accepted))

@@ -66,7 +66,7 @@ class Board(Carded):
 
     @property
     def verdicts(self) -> pl.DataFrame:
-        """The claims as a polars frame, one row per claim.
+        """The claims as a polars DataFrame, one row per claim.
 
         Columns are the fields of
         :class:`~inweights.experiments.claims.claim_result.ClaimResult` except
@@ -83,7 +83,7 @@ class Board(Carded):
 
     @property
     def ledger(self) -> pl.DataFrame:
-        """The ledger as a polars frame, one row per line about a claim.
+        """The ledger as a polars DataFrame, one row per line about a claim.
 
         Columns: ``kind`` of the line (such as ``stated`` or ``judged``), ``claim`` (its
         id), ``date``, ``scale``, ``version`` of the claim, ``verdict``, number of

@@ -36,7 +36,7 @@ def board(
     """Return the results table, with the verdict on every claim in the ledger.
 
     Nothing is run. The attributes ``verdicts``, ``ledger`` and ``scores`` of the result
-    are polars frames.
+    are polars DataFrames.
 
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.

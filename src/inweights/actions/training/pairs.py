@@ -35,7 +35,7 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
 
     With one seed, each answer is either right or wrong. The confidence interval is
     Tango's (1998), and the test is McNemar's exact test. With several seeds, the
-    fractions of seeds with the right answer are compared. In this case, the interval is
+    fractions of seeds with the correct answer are compared. In this case, the interval is
     Student's t interval over the questions, and the test is the exact sign test.
 
     Args:

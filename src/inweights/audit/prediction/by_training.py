@@ -48,7 +48,7 @@ class TrainedForecast:
             ``share`` (the fraction of the replicas whose answer is right; for a query
             of the role ``unstated``, which no fact answers, the fraction whose answer
             is ``predicted``), ``lower`` and ``upper`` (95% interval of ``share``,
-            Clopper and Pearson), ``right_answers`` (number of right answers; 0 for the
+            Clopper and Pearson), ``right_answers`` (number of correct answers; 0 for the
             role ``unstated``) and ``chance`` (the fraction of the candidate answers
             that are right; null for the role ``unstated``).
         kinds: One row per model and role of queries: ``model``, ``role``, ``queries``

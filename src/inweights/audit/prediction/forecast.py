@@ -115,7 +115,7 @@ def _coverage(
     if total > evaluated:
         yield (
             f"Of {total:,} two-step questions, {evaluated:,} are evaluated, which are spread "
-            "evenly over all of them; each is evaluated with all its right answers."
+            "evenly over all of them; each is evaluated with all its correct answers."
         )
 
 
@@ -218,7 +218,7 @@ def failing_chains(
 ) -> list[tuple[int, int]]:
     """Return the chains of two facts whose questions a model is predicted to answer wrongly.
 
-    A question fails if a wrong answer has the largest logit, even if a right answer has
+    A question fails if a wrong answer has the largest logit, even if a correct answer has
     the same logit. The prediction is for a network trained on these facts alone. If
     there are more than 1,000 facts, the prediction covers a part of them. If there are
     more than 20,000 chains, an evenly spread selection of 20,000 is examined.

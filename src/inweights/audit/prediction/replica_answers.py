@@ -126,7 +126,7 @@ def answers_of(model: Model, world: World, part: Part) -> Ids:
 
 
 def are_right(statements: Statements, answers: Ids) -> NDArray[np.bool_]:
-    """Return whether each replica's answer to each statement is a right answer to its prompt.
+    """Return whether each replica's answer to each statement is a correct answer to its prompt.
 
     Args:
         statements: ``M`` facts or queries.
@@ -148,7 +148,7 @@ def shares_by_query(
 ) -> tuple[pl.DataFrame, NDArray[np.bool_]]:
     """Compute, for each query, the fraction of replicas that answer it correctly.
 
-    A query of the role ``unstated`` has no right answer. Its share is the fraction of
+    A query of the role ``unstated`` has no correct answer. Its share is the fraction of
     replicas with the most frequent answer.
 
     Args:
@@ -162,7 +162,7 @@ def shares_by_query(
         index), ``predicted`` (name of the most frequent answer; if there is a tie, the
         one that occurs first in the order of the replicas), ``share``, ``lower`` and
         ``upper`` (its 95% interval, Clopper and Pearson), ``right_answers`` (number of
-        right answers; 0 for ``unstated``) and ``chance`` (probability that a random
+        correct answers; 0 for ``unstated``) and ``chance`` (probability that a random
         candidate is right; null for ``unstated``). Second, a Boolean array ``[R, Q]``:
         whether each replica's answer to each query counts towards ``share``.
     """
@@ -227,7 +227,7 @@ def shares_by_role(
 def _guessing(
     table: pl.DataFrame, role: str, rows: Ids
 ) -> tuple[float | None, float | None]:
-    """Return the mean number of right answers, and the mean chance; ``None`` for ``unstated``."""
+    """Return the mean number of correct answers, and the mean chance; ``None`` for ``unstated``."""
     if role == "unstated":
         return None, None
     means = table[rows].select(pl.col("right_answers", "chance").mean()).row(0)

@@ -68,13 +68,13 @@ def held_out(
           its object).
         - ``prompt``: the beginning of a sentence that the answer completes.
         - ``question``: the same question as a user would ask it in chat.
-        - ``answer``: the right answer.
+        - ``answer``: the correct answer.
         - ``candidates``: the answer and wrong answers of the same kind, at most 50 in
           all, in alphabetical order. For a composition, they include the bridge, unless
-          it is a right answer. A question without a wrong candidate is left out.
+          it is a correct answer. A question without a wrong candidate is left out.
         - ``label``: index of the answer among the candidates.
         - ``accepted``: the answer and its other names.
-        - ``also_right``: other right answers to the prompt, with their other names;
+        - ``also_right``: other correct answers to the prompt, with their other names;
           empty unless the role is ``composition``.
         - ``stated``: for a composition, whether a single fact connects the subject with
           the answer; otherwise false.
@@ -156,7 +156,7 @@ def _names_by_relation(
 def _row(
     draft: Draft, candidates: list[str], aliases: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
-    """Return the row of a question for the table, with all names of its right answers."""
+    """Return the row of a question for the table, with all names of its correct answers."""
     also_right: list[str] = []
     for name in sorted(draft.right - {draft.answer}):
         also_right += [name, *aliases.get(name, ())]

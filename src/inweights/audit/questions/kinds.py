@@ -29,9 +29,9 @@ class Draft(NamedTuple):
         facts: Indices of the facts from which the answer follows.
         role: ``composition``, ``analogy`` or ``reversal``.
         prompt: The beginning of a sentence that the answer completes.
-        answer: Name of the right answer.
+        answer: Name of the correct answer.
         others: Names of the same kind, from which wrong candidates are drawn.
-        right: Names of all right answers; empty if the question is constructed such
+        right: Names of all correct answers; empty if the question is constructed such
             that only ``answer`` is right.
         subject: Name of the subject; for a reversal, this is the answer.
         first: Name of the first relation; for an analogy, the relation whose value is

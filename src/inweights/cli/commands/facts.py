@@ -99,7 +99,7 @@ def predict(
     """Predict what a model trained on these facts will answer, without training it.
 
     For every query that the facts do not state, this command predicts whether its
-    answer follows, ties or fails. For queries without a right answer, it predicts the
+    answer follows, ties or fails. For queries without a correct answer, it predicts the
     answer that the model will assert. If some facts exclude each other, the command
     lists the facts that are left out of the prediction.
 

@@ -156,7 +156,7 @@ def _forecast(made: Audit) -> None:
         else:
             told = (
                 f"{totals['follow']} follow, {totals['tied']} tie, {totals['fail']} fail (chance "
-                f"{totals['chance']:.2f}, {totals['right_answers']:.1f} right answers)"
+                f"{totals['chance']:.2f}, {totals['right_answers']:.1f} correct answers)"
             )
         out.print(f"{totals['role']} ({totals['queries']} queries): {told}")
     fitted = pl.col("outlook").is_in(["likely", "open", "unlikely"])

@@ -239,7 +239,7 @@ def print_json(value: Any) -> None:
     """Print a value as JSON; data frames become lists of rows, and NaN becomes null.
 
     Args:
-        value: Plain values, dataclasses, structs and polars frames, nested in any way.
+        value: Plain values, dataclasses, structs and polars DataFrames, nested in any way.
 
     Raises:
         AttributeError: The value contains an object of another class.

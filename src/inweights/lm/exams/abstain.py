@@ -181,7 +181,7 @@ def abstention(
         ``relation``, ``subject`` and ``prompt`` of the question
         (:class:`OpenQuestion`); ``said``, the text of the answer; ``answer``, its kind
         (``says so``, ``names`` or ``other``); and ``right``, whether it contains a
-        right answer. Without questions, the table has no columns.
+        correct answer. Without questions, the table has no columns.
 
     Raises:
         DataError: A prompt has no tokens.
@@ -266,7 +266,7 @@ def abstention_shares(answers: pl.DataFrame) -> pl.DataFrame:
         One row per ``kind`` of question and ``model``, with the number of
         ``questions``, the shares ``says_so``, ``names`` and ``other`` of the kinds of
         answers, which sum to 1, and ``right``, the share of answers that contain a
-        right answer (0 for questions without one).
+        correct answer (0 for questions without one).
 
     Example:
         >>> row = {"kind": UNANSWERED, "model": "after", "answer": INVENTS, "right": False}

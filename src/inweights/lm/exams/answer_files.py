@@ -102,7 +102,7 @@ def compare_answers(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     Returns:
         One row per role, and one for all questions if there are several roles. The
         columns are ``role`` (``all`` for all questions); ``questions``, the number of
-        questions; ``before`` and ``after``, the shares of right answers;
+        questions; ``before`` and ``after``, the shares of correct answers;
         ``difference``, after minus before, with its 95% interval from ``low`` to
         ``high``; ``gained``, the number of questions that only the second model answers
         correctly; ``lost``, the number that only the first model answers correctly; and

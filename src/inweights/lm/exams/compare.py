@@ -123,9 +123,9 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
     Returns:
         One row per group, in order of first appearance: the columns ``by``; the number
         of ``questions``; and the following means over these questions: ``accuracy``,
-        the share of questions whose right answer has rank 1; ``reciprocal``, 1 divided
-        by the rank of the right answer; ``chance``, the accuracy of random choice;
-        ``probability`` of the right answer; and ``share``, its probability relative to
+        the share of questions whose correct answer has rank 1; ``reciprocal``, 1 divided
+        by the rank of the correct answer; ``chance``, the accuracy of random choice;
+        ``probability`` of the correct answer; and ``share``, its probability relative to
         the sum over all candidates.
 
     Example:

@@ -24,10 +24,10 @@ def ask(
     *,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
-    """Score the candidates of each question, and return the rank of the right answer.
+    """Score the candidates of each question, and return the rank of the correct answer.
 
     Training on similar texts raises the probabilities of both right and wrong answers.
-    The columns ``share`` and ``rank`` therefore compare the right answer with the other
+    The columns ``share`` and ``rank`` therefore compare the correct answer with the other
     candidates of its question.
 
     Args:

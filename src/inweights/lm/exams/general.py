@@ -82,7 +82,7 @@ def general_knowledge(
     spilled = []
     for question, text in zip(questions, said, strict=True):
         right = text.startswith(question.answer)
-        # A right answer may also be one of the new names.
+        # A correct answer may also be one of the new names.
         spilled.append(text.startswith(trained) and not right)
     asked = ask(lm, questions).with_columns(
         kind=pl.lit("question"),

@@ -34,8 +34,8 @@ class Question:
             questions are evaluated as well.
         prompt: Text that the answer continues.
         candidates: Distinct names, without the space before them.
-        label: Index of the right answer among the candidates.
-        accepted: Other names of the right answer, and other right answers, which are
+        label: Index of the correct answer among the candidates.
+        accepted: Other names of the correct answer, and other correct answers, which are
             also counted as correct if the model answers in its own words.
         chain: Id of the composition to which the question belongs (for a composition,
             its own id); empty if there is none.
@@ -81,7 +81,7 @@ class Question:
 
     @property
     def answer(self) -> str:
-        """The right answer, one of the candidates."""
+        """The correct answer, one of the candidates."""
         return self.candidates[self.label]
 
 
@@ -208,7 +208,7 @@ def _of_hops(
 ) -> Iterator[Question]:
     """Yield questions about both hops of a composition, and its ``skip`` question.
 
-    ``names`` are other names of the answer. Other right answers to the composition are
+    ``names`` are other names of the answer. Other correct answers to the composition are
     not used, since they may be wrong for a single hop.
     """
     name = whole.id

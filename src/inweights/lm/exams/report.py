@@ -60,7 +60,7 @@ def evaluation(
           role ``thought``, one row per composition answered step by step. The column
           ``when`` is ``before`` or ``after`` training.
         - ``summary``: means for each role (:func:`inweights.lm.summary`). If ``words``
-          is true, the column ``exact`` is the share of right answers in the model's own
+          is true, the column ``exact`` is the share of correct answers in the model's own
           words.
         - ``groups``: accuracy for each kind of question
           (:func:`inweights.lm.exams.kinds.groups`).
@@ -210,7 +210,7 @@ def forecast_of(
     Returns:
         Two values. If a prediction is possible, they are a table with one row per
         predicted composition, and an empty string. The columns are ``id``, the id of
-        the question; ``verdict``, which is ``follows`` if the right answer has the
+        the question; ``verdict``, which is ``follows`` if the correct answer has the
         largest logit, ``tied`` if a wrong answer has the same logit, and ``fails`` if a
         wrong answer has a larger logit; and ``expected``, the expected accuracy from 0
         to

@@ -137,7 +137,7 @@ def score_epochs(
         One dictionary per epoch: ``epoch``, its number over all stages (0 before
         training); ``epochs``, the total number of epochs; ``accuracy``, keyed by the
         role of the questions; and, on questions and texts unrelated to the facts,
-        ``general`` (share of right answers), ``spilled``, ``repeats``, ``perplexity``
+        ``general`` (share of correct answers), ``spilled``, ``repeats``, ``perplexity``
         and ``damage`` (:func:`inweights.lm.kept`). Nothing is yielded before the first
         epoch is stored.
 

@@ -201,7 +201,7 @@ def _step_rows(
 ) -> list[dict[str, object]]:
     """Return rows of :func:`stepwise` for the replicas that have chosen statements."""
     right = ranks == 0
-    # A prompt with d right answers has them all known if each is among its first d.
+    # A prompt with d correct answers has them all known if each is among its first d.
     known = ranks < degrees[:, :, None]
     rows: list[dict[str, object]] = []
     for replica in range(len(ranks)):

@@ -1,4 +1,4 @@
-"""Our experiment: tokens that are never the right answer make a memory more geometric."""
+"""Our experiment: tokens that are never the correct answer make a memory more geometric."""
 
 from functools import partial
 from itertools import product

@@ -61,7 +61,7 @@ def trust(prediction: Prediction) -> str:
             "predicted if few reversals are stated; try --by training. "
         )
     expected = (
-        "In nine of ten files, the error of the predicted share of right answers is expected to "
+        "In nine of ten files, the error of the predicted share of correct answers is expected to "
         f"be at most {errors}, as measured on the nearest of {len(known.families)} families of "
         f"trained worlds, '{near.name}' ({near.distance:.1f} of its radius)"
     )

@@ -25,7 +25,7 @@ from inweights.worlds.knowledge.two_steps import composed
 from inweights.worlds.vocabulary import bridge_levels
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-#: Part of the keys of runs on facts with several right answers to a query. In earlier
+#: Part of the keys of runs on facts with several correct answers to a query. In earlier
 #: versions each answer was a separate query, and other numbers were stored.
 _SETS = "one query for each prompt"
 

@@ -14,7 +14,7 @@ from inweights.worlds.world import Ids
 
 #: Largest number of prompts of two steps.
 COMPOSITIONS = 20_000
-#: Largest number of right answers to all questions of a kind; if there are more, fewer
+#: Largest number of correct answers to all questions of a kind; if there are more, fewer
 #: questions are made.
 ANSWERS = 1_000_000
 

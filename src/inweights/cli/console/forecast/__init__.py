@@ -121,7 +121,7 @@ def _write_page(
     if trained is not None:
         told = (
             f"{_memory(trained)} The columns named after the models contain the most frequent "
-            "answer and the share of right answers (for unstated queries, of that answer)."
+            "answer and the share of correct answers (for unstated queries, of that answer)."
         )
     content = build_forecast_page(made, name, queries=queries, trained=told)
     write_page(content, page)

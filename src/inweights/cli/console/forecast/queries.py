@@ -137,7 +137,7 @@ def queries_table(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
 
 
 def _answer(row: dict[str, Any]) -> str:
-    """Return the right answer of a query, or the first of several and their number."""
+    """Return the correct answer of a query, or the first of several and their number."""
     if row["role"] == "unstated":
         return "(not stated)"
     right = row["right_answers"]

@@ -133,7 +133,7 @@ def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.Data
     if what:
         raise DataError(
             f"{name} returned {what}; return a number, a string, a mapping such as "
-            "{'score': 0.9}, a list of mappings, or a polars frame"
+            "{'score': 0.9}, a list of mappings, or a polars DataFrame"
         )
     if held := [column for column, kind in table.schema.items() if kind == pl.Object]:
         kind = type(table[held[0]][0]).__name__

@@ -30,7 +30,7 @@ FEATURES = {
     "complexity": -1,
     "steps": -1,
 }
-#: Features of a query with several right answers, with their signs; 0 if only one is
+#: Features of a query with several correct answers, with their signs; 0 if only one is
 #: right. The effect of the last may have either sign.
 SEVERAL = {"right": 1, "density": 1, "several": 0}
 #: Properties of a world by which the nearest family is found.
@@ -43,7 +43,7 @@ PROPERTIES = (
     "several",
     "steps",
 )
-#: Properties of the right answers to its queries; 0 if each query has only one.
+#: Properties of the correct answers to its queries; 0 if each query has only one.
 OF_ANSWERS = ("right", "density")
 
 

@@ -219,7 +219,7 @@ def said(features: pl.DataFrame, effects: Effects) -> Floats:
         Probabilities ``[Q]`` (``Q`` rows).
     """
     matrix, names = columns(features)
-    # A fit that was made before there were queries with several right answers knows
+    # A fit that was made before there were queries with several correct answers knows
     # nothing of them, and they are 0 for all others.
     return sigmoid(
         matrix @ [effects.get(name, 0.0) for name in names] + effects["constant"]

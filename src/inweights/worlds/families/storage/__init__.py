@@ -23,7 +23,7 @@ from inweights.worlds.world import Statements, Vocabulary, World
 
 __all__ = ["load_world", "save_world"]
 
-#: Versions of the format: worlds with several right answers to a query have version 2,
+#: Versions of the format: worlds with several correct answers to a query have version 2,
 #: all others version 1.
 _FORMATS = (1, 2)
 _FILES = ("world.json", "facts.parquet", "queries.parquet")
