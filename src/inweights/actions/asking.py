@@ -205,8 +205,8 @@ def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
         world: The world on whose facts and queries both models are evaluated.
 
     Returns:
-        One row per slice of the statements: ``part`` (``facts`` or ``queries``),
-        ``role`` (such as ``composition``), ``distribution`` (see
+        One row per group of statements: ``part`` (``facts`` or ``queries``), ``role``
+        (such as ``composition``), ``distribution`` (see
         :func:`inweights.probes.accuracy`), ``first`` and ``second`` (mean accuracies of
         the two models over their replicas, from 0 to 1), ``difference`` (second minus
         first) and ``replicas`` (the numbers of replicas of the two models as text, such

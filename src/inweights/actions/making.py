@@ -48,8 +48,8 @@ class Cost:
         most: Whether the estimate is an upper limit, since training may stop early.
         done: Whether a finished run exists. Even then, ``minutes`` is the time of a new
             run.
-        shared: Part of ``minutes`` for training runs that also belong to an earlier
-            recipe. They are run only once if weights are stored (``keep_models``).
+        shared: Part of ``minutes`` for training runs that also belong to a recipe listed
+            earlier. They are run only once if weights are stored (``keep_models``).
     """
 
     recipe: str
@@ -77,8 +77,8 @@ def run(
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
         seeds: List of root seeds, or number of consecutive seeds. These begin with the
             recipe's newest block in the ledger if there is one and no setting is
-            changed, otherwise with the recipe's first seed. By default, the number
-            required for verdicts on all claims, or the seeds that the recipe lists.
+            changed, otherwise with the recipe's first seed. By default, the recipe's
+            listed seeds or, if none, the number required for verdicts on all claims.
         overrides: Changed settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``; by
             default none.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` if that is
@@ -174,8 +174,8 @@ def enough_seeds(recipe: Recipe, scale: str) -> int | None:
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
 
     Returns:
-        The number, which is at least the recipe's own; ``None`` if the recipe lists its
-        root seeds or has no number of seeds for this scale.
+        The number, at least the number that the recipe specifies; ``None`` if the
+        recipe lists its root seeds or has no number of seeds for this scale.
     """
     from inweights.experiments.engine.judging import seeds_to_judge
 
@@ -249,7 +249,7 @@ def settle(
             the recipes that have been run on this disk are used.
         execution: Execution options; by default tasks run one after another in this
             process.
-        effort: Former name of ``execution``; it raises a ``DeprecationWarning``.
+        effort: Former name of ``execution``; its use issues a ``DeprecationWarning``.
 
     Yields:
         One result of adding seeds for each recipe with undecided claims (if ``results``

@@ -39,7 +39,7 @@ def examples(folder: str | Path = "examples") -> list[Path]:
 
 
 def new(kind: str, name: str, folder: str | Path = ".") -> list[Path]:
-    """Write a working file and its test, which the user can adapt.
+    """Write a runnable recipe, world, probe or study with a test, for the user to adapt.
 
     Args:
         kind: What the file defines: ``recipe``, ``world``, ``probe`` or ``study``.

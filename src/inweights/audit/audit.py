@@ -31,7 +31,7 @@ _PARTS = ("chains", "compositions", "leaks and analogies", "shortcuts", "forecas
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """Result of :func:`audit`: its tables and how they were computed.
+    """Result of :func:`audit`: tables, examples and a prediction for a set of facts.
 
     Attributes:
         knowledge: The facts that were audited.

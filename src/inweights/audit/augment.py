@@ -63,11 +63,11 @@ class Augmented:
             ``told``, the roles of the rows of ``train`` that name the subject of the
             question and then its answer in one sentence (empty if the answer requires
             reasoning); and ``itself``, whether the answer is the subject.
-        words: Number of words in all texts of ``train`` and of ``control``, under these
-            two keys.
+        words: Number of words in all texts of ``train`` and of ``control``, by these
+            names.
         plain: Names of the relations without a sentence template of their own.
-        tokens: Number of tokens in these texts, under the same two keys; empty if no
-            tokenizer was given.
+        tokens: Number of tokens in all texts of ``train`` and of ``control``, by these
+            names; empty if no tokenizer was given.
         strategies: Names of the strategies used, including those that ``auto`` chose.
         dropped: Number of questions left out because the training set contains their
             prompt.
@@ -78,8 +78,8 @@ class Augmented:
         facts: One row per fact: ``subject``, ``relation``, ``object``.
         rewritten: Number of facts for which a text from ``rewrite`` was used, and
             number of facts passed to ``rewrite``; both are 0 if it is ``None``.
-        often: Smallest and largest number, over all facts, of rows of ``train`` that
-            state this fact and no other.
+        often: Smallest and largest number of rows of ``train`` that state one given
+            fact and no other, over all facts.
         doubtful: Number of facts that cannot begin a chain because their object may be
             a homonym (one name for two things).
     """
@@ -164,11 +164,11 @@ def augment(
             the strategy ``replay``. The replayed texts are in total at most a quarter
             as long as all other texts.
         budget: Length of the training set, in tokens (in words if ``tokens`` is
-            ``None``). It is filled with all facts, then with added texts in random
+            ``None``). The set is filled with all facts, then with added texts in random
             order, then with repetitions. With 0, each row occurs once.
-        curriculum: ``joint`` has one stage, or the stages of the file. In ``sa``, facts
-            whose value other subjects share, and the identities that a strategy adds,
-            come first (Feature Resemblance, §5: similarity before attribution).
+        curriculum: ``joint`` has the file's stages, or one if it has none. In ``sa``,
+            facts whose value other subjects share, and the identities that a strategy
+            adds, come first (Feature Resemblance, §5: similarity before attribution).
         seed: Root seed of all random choices among questions, chains and repetitions;
             from 0 to 2**63 - 1.
         tokens: Function that returns the number of tokens (above 0) of each text in a

@@ -36,7 +36,7 @@ class Finding(msgspec.Struct, frozen=True):
     Attributes:
         level: ``act`` (something to do before training), ``good`` (something that will
             work) or ``note`` (something to know).
-        title: The observation in a few words, with its count.
+        title: The observation in a few words, usually with a number.
         text: Meaning of the observation and advice, in a sentence or two.
     """
 

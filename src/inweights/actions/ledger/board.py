@@ -120,7 +120,8 @@ class Board(Carded):
         Checks (claims that hold by construction), exact scores (which do not depend on
         random numbers) and undecided claims are not counted. The bound is a sum over
         claims. On each side, an interval misses the true value with at most half of its
-        error probability; all later interim analyses together add at most half of that.
+        error probability. All later interim analyses together add at most a quarter of
+        this error probability.
         """
         return sum(
             # A target with two edges can be missed on either side.
@@ -236,7 +237,7 @@ def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
 
 
 def called_now(verdict: str, claim: ClaimResult) -> str:
-    """Return the current name of a verdict in the ledger; only the names for substitutes differ.
+    """Return the current name of a verdict that the ledger may contain under a former name.
 
     Until 27 November 2026, a claim that missed its target in a substitute for the
     paper's protocol was called *not reproduced*, as under any other protocol. For some

@@ -23,9 +23,10 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
 
     The hash covers the claim's score, target and rule, the stated number of seeds, the
     recipe's version, and the keys of everything that the recipe trains and measures at
-    the scale: settings, and versions of world, model, learner and probe. The hash does
-    not cover the wording of a claim. The claim's source, protocol and published number
-    are not covered either, but are compared by :func:`~.stating.stands`.
+    the scale. These keys contain settings and the versions of world, model, learner and
+    probe. The hash does not cover the wording of a claim. The claim's source, protocol
+    and published number are not covered either, but are compared by
+    :func:`~.stating.stands`.
 
     Args:
         recipe: The recipe.

@@ -88,7 +88,7 @@ class _OfClaim(_Line, frozen=True, kw_only=True):
 
 
 class Earlier(_OfClaim, frozen=True, kw_only=True, tag="earlier"):
-    """Verdict from before the ledger was introduced, based on the mean and Student's t.
+    """Verdict from before the ledger was introduced, based on the mean and Student's t interval.
 
     Attributes:
         date: Date of the verdict.
@@ -144,7 +144,7 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
 
 
 class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
-    """Change of a claim's wording or place in the paper, which does not affect its verdict.
+    """Change of a claim's wording, or of its place in the paper; its verdict is not affected.
 
     Attributes:
         date: Date of the change.
@@ -161,7 +161,8 @@ class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
 class Corrected(_Line, frozen=True, kw_only=True, tag="corrected"):
     """Correction of a claim that was stated as closer to its paper's protocol than it is.
 
-    Number, target and seeds are unchanged; the verdict may have a different name.
+    The claim's number, target and seeds do not change; its verdict may get a different
+    name.
 
     Attributes:
         date: Date of the correction.
@@ -191,7 +192,8 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
             (:class:`~inweights.experiments.claims.claim_result.ClaimResult`).
         seeds: Number of seeds.
         measured: Median or mean over the seeds; ``None`` if nothing was measured.
-        low: Lower end of its confidence interval; ``None`` if there is no interval.
+        low: Lower end of the confidence interval of ``measured``; ``None`` if there is
+            none.
         high: Upper end of this interval.
         hits: Number of seeds that meet the target individually; ``None`` if they were
             not counted.

@@ -118,7 +118,7 @@ def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 def rows_of(
     stated: Stated, numbers: Numbers, seeds: Iterable[int], environment: str
 ) -> list[dict[str, Any]]:
-    """Return the rows of a claim: its numbers or, for each seed, the reason for a missing number.
+    """Return the rows of a claim: its numbers or, if it has none, a reason for each seed.
 
     Args:
         stated: The line that states the claim.

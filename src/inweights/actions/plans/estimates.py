@@ -68,9 +68,9 @@ def forecast(
         overrides: Changed settings, such as ``["n=10"]`` or ``{"n": 10}``; by default
             none.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
-        progress: Function that is called with the number of timed parts that are done,
-            their total number, and a description. If it is ``None`` (the default),
-            progress is not reported.
+        progress: Function that is called with the number of groups of training runs
+            timed so far, the largest number that may be timed, and a description. If it
+            is ``None`` (the default), progress is not reported.
         **execution: Further arguments of :func:`run`, such as ``jobs`` or ``device``.
             With ``fresh``, stored estimates are ignored.
 

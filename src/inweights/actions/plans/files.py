@@ -255,7 +255,7 @@ class Planned:
             self.files.write(f"failed/{owner}.json", msgspec.json.encode(about))
 
     def forgive(self) -> None:
-        """Delete the records of failures, so that workers try these tasks again.
+        """Delete the records of failures, so that workers try the failed tasks again.
 
         Raises:
             FolderError: The folder of failures contains a symbolic link.

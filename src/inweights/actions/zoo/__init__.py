@@ -44,8 +44,9 @@ class Card(Config):
         seeds: Root seed of each replica.
         accuracy: Mean accuracy over replicas, from 0 to 1, by part (``facts`` or
             ``queries``) and role of the statements, such as ``facts/first_hop``.
-        hop_correlation: For a graph, the rank correlation between the cosine of two
-            nodes' embeddings and their distance in hops; otherwise ``None``.
+        hop_correlation: If the world is a graph, the rank correlation between the
+            cosine of two nodes' embeddings and their distance in hops; otherwise
+            ``None``.
         bytes: Size of the file of weights in bytes.
     """
 

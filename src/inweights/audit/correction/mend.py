@@ -77,8 +77,8 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
 
     Names with a character reference (``&amp;``), markup or enclosing quotes are
     repaired. A cell with several values is split if each part also occurs as a name of
-    its own. A date is rewritten as ``YYYY-MM-DD`` if other values of the relation have
-    this format and its day is unambiguous (:mod:`inweights.audit.correction.repairs`).
+    its own. A date with an unambiguous day is rewritten as ``YYYY-MM-DD`` if other
+    values of the relation have this format (:mod:`inweights.audit.correction.repairs`).
 
     If a name has several spellings, the most frequent one is used. Two kinds of facts
     are set apart: facts with a placeholder such as ``n/a``, and contradictions. A

@@ -39,9 +39,9 @@ class Near(NamedTuple):
             its kind have, it has a relation that the more common name lacks, or it is
             only ever an object.
         torn: Whether the evidence is mixed: the names have different values of a
-            relation that normally has one value, but the rarer name has only this fact
-            and lacks relations that others of its kind have. Then either one value is
-            wrong, or the names mean two entities.
+            relation that normally has one value, but the rarer name occurs in only one
+            fact and lacks relations that others of its kind have. Then either one value
+            is wrong, or the names mean two entities.
     """
 
     name: int

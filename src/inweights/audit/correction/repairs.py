@@ -21,7 +21,7 @@ _ISO = "YYYY-MM-DD"
 
 
 def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
-    """Repair facts where the repair is certain, and list all changes.
+    """Make those repairs of facts that are certain to be correct, and list all changes.
 
     Args:
         facts: The facts.

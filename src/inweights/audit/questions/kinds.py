@@ -30,7 +30,7 @@ class Draft(NamedTuple):
         role: ``composition``, ``analogy`` or ``reversal``.
         prompt: The beginning of a sentence that the answer completes.
         answer: Name of the correct answer.
-        others: Names of the same kind, from which wrong candidates are drawn.
+        others: Names of the same kind as the answer, the source of wrong candidates.
         right: Names of all correct answers; empty if the question is constructed such
             that only ``answer`` is right.
         subject: Name of the subject; for a reversal, this is the answer.
@@ -140,8 +140,8 @@ def analogies(
     """Yield questions about a relation that an entity lacks but similar entities have.
 
     Entities are similar if they share a value other than a date or number. If all
-    similar entities with a second relation agree on its value, each of the others gets
-    a question whose answer is this value. Relations of :func:`of_one_each` are ignored.
+    similar entities with a second relation agree on its value, each of those without it
+    gets a question with this answer. Relations of :func:`of_one_each` are ignored.
 
     Args:
         facts: The facts.

@@ -27,8 +27,9 @@ class Measured(NamedTuple):
     Attributes:
         strategy: Name of the strategy.
         asked: Kind of question, a key of :data:`ASKED`, such as ``recall``.
-        gain: Median over the seeds of the accuracy with the strategy minus the accuracy
-            of a control with the same number of tokens; from -1 to 1.
+        gain: Median, over the seeds, of the difference between the accuracy with the
+            strategy and the accuracy of a control with the same number of tokens; from
+            -1 to 1.
         low: Lower end of the exact 95% interval of the median (order statistics).
         high: Upper end of that interval.
         seeds: Number of seeds.

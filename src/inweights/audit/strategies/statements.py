@@ -53,7 +53,7 @@ def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
 
     Args:
         inputs: The facts and settings; ``wordings`` limits the number of wordings, and
-            ``rewrite`` is the function, or ``None``.
+            ``rewrite`` is the rewording function, or ``None``.
 
     Yields:
         Rows of the role ``paraphrase``, then rows of the role ``rewritten``.
@@ -87,7 +87,7 @@ def questions_and_answers(inputs: StrategyInput) -> Iterator[Row]:
     """Yield a row for every fact, worded as a question with its answer.
 
     Args:
-        inputs: The facts, their wordings and the limits.
+        inputs: The facts, their wordings, and the limits on the amount of text.
 
     Yields:
         One row of the role ``qa`` per fact. The prompt is the question, and the
@@ -105,7 +105,7 @@ def reversals(inputs: StrategyInput) -> Iterator[Row]:
     no held-out question asks for a reversal.
 
     Args:
-        inputs: The facts, their wordings and the limits.
+        inputs: The facts, their wordings, and the limits on the amount of text.
 
     Yields:
         Rows of the role ``reverse``: one per fact and wording, up to

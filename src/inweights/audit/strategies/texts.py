@@ -32,7 +32,7 @@ def derive(inputs: StrategyInput) -> Iterator[Row]:
     bridges (``hold_out``) remains at chance.
 
     Args:
-        inputs: The facts, their wordings and the limits.
+        inputs: The facts, their wordings, and the limits on the amount of text.
 
     Yields:
         Rows of the role ``derived``, with the latest stage of the facts of the chain:
@@ -60,7 +60,7 @@ def steps(inputs: StrategyInput) -> Iterator[Row]:
     The prompt ends with ``Step by step:``, unlike the held-out questions.
 
     Args:
-        inputs: The facts, their wordings and the limits.
+        inputs: The facts, their wordings, and the limits on the amount of text.
 
     Yields:
         Rows of the role ``steps``, at most ``inputs.most``.
@@ -88,7 +88,7 @@ def identities(inputs: StrategyInput) -> Iterator[Row]:
     in ``rome,is,rome``.
 
     Args:
-        inputs: The facts, their wordings and the limits.
+        inputs: The facts, their wordings, and the limits on the amount of text.
 
     Yields:
         Rows of the role ``identity``, in stage 0, up to ``inputs.wordings`` for each
@@ -108,11 +108,11 @@ def passages(inputs: StrategyInput) -> Iterator[Row]:
 
     Entities with a single fact are left out. The text of a bridge contains the facts
     that lead to it and those that start from it. No sentence combines two facts. The
-    prompt does not name the entity, because the text would then state facts from their
+    prompt does not name the entity; otherwise the text would state facts from their
     object to their subject.
 
     Args:
-        inputs: The facts, their wordings and the limits.
+        inputs: The facts, their wordings, and the limits on the amount of text.
 
     Yields:
         Rows of the role ``passage``: ``inputs.wordings`` orders for each entity, each
@@ -149,7 +149,7 @@ def entities(inputs: StrategyInput) -> Iterator[Row]:
     because no strategy states chains through such a bridge.
 
     Args:
-        inputs: The facts, their wordings and the limits.
+        inputs: The facts, their wordings, and the limits on the amount of text.
 
     Yields:
         Rows of the role ``entity``: one for each entity, then at most ``inputs.most``

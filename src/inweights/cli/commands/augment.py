@@ -39,8 +39,8 @@ class Added:
             more text, the facts are repeated.
         replay: A text file with one text per line, for the strategy replay.
         paraphraser: A model that rewrites each fact, for the strategy paraphrases: a
-            folder, a GGUF file, @smollm2, or with --download a hub name. Sentences that
-            do not state the fact are left out.
+            folder, a GGUF file, @smollm2 or, with --download, a hub name. Sentences
+            that do not state the fact are left out.
         format: Also write the training data in this format: alpaca, sharegpt or qa; may
             be repeated. Prompts with completions, texts and messages are always
             written.
@@ -55,7 +55,7 @@ class Added:
     format: Annotated[tuple[str, ...], Parameter(negative=())] = ()
 
     def check(self) -> None:
-        """Raise an error if a format is unknown or an option lacks its strategy.
+        """Raise an error if a format is unknown, or an option requires a strategy that is missing.
 
         Raises:
             ConfigError: A format is unknown, or ``paraphraser`` is given without the
@@ -76,10 +76,11 @@ class Text:
     Attributes:
         budget: Size of the training set in tokens of --model, or in words if no model
             is given; with 0, each text occurs once.
-        curriculum: joint (one stage, or the stages of the file), or sa: first facts
-            that make entities similar, then the others.
+        curriculum: joint (the stages of the file, or one if there are none), or sa
+            (first the facts that make entities similar, then the other facts).
         model: A model to be fine-tuned, whose tokenizer is used to count tokens. The
-            cost, measured on 20 updates, is printed before anything is written.
+            cost of fine-tuning, measured on 20 updates, is printed before anything is
+            written.
         limit: Time limit or token limit for all epochs, such as --for 20min or --for
             200000tokens; requires --model. It sets the budget. Replayed text is not
             counted.

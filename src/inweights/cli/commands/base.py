@@ -166,7 +166,7 @@ class Verdicts(Common):
     """Options that define how claims are shown, and whether a failed claim is an error.
 
     Attributes:
-        full: If true, also show intervals, seeds and deciding cases.
+        full: If true, also show intervals, seeds and the cases that determine verdicts.
         strict: If true, the exit code is 1 if a claim was not reproduced.
     """
 

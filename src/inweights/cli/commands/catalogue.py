@@ -52,7 +52,7 @@ def describe(
 
     Args:
         recipe: Name of the recipe, or the last part of the name.
-        part: List only the settings within this one, such as gpt.model.
+        part: List only this setting or group of settings, such as gpt.model.
         full: List every setting with its full description.
         common: Options --json and --plugin.
 

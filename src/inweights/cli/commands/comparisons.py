@@ -25,9 +25,9 @@ class Compared:
     Attributes:
         model: A folder, a GGUF file, a hub name, or @smollm2.
         way: Way to give the facts to the model; may be repeated, by default all.
-            untrained (not at all), retrieval (in the prompt), or fine-tuning on texts:
-            facts (statements alone), entities (descriptions of entities) or mixture
-            (statements and the texts that 'augment' recommends).
+            untrained (no facts are given), retrieval (in the prompt), or fine-tuning on
+            texts: facts (statements alone), entities (descriptions of entities) or
+            mixture (statements and the texts that 'augment' recommends).
         tokens: Number of tokens in one pass, the same for each way; 0 means the number
             of tokens in one pass over the mixture.
         questions: Maximum number of questions of each kind.
@@ -204,7 +204,7 @@ def league(
     Args:
         model: module:factory or file.py:factory of a torch module, as for iw.wrap; its
             code is run. By default only the stored results are printed.
-        scale: smoke (for a quick test) or cpu (minutes).
+        scale: smoke (a quick test) or cpu (takes minutes).
         entry: Options of the entry: --name, --into and --replay.
         choice: Options --seeds and --set.
         choice.set: Change a setting, as in --set rate=1e-3 or --set

@@ -64,8 +64,8 @@ def run(
     Args:
         recipe: Name of the recipe, as in 'inweights list'; the last part is enough if
             it is unique.
-        scale: smoke (seconds), cpu (minutes on two cores) or paper (the paper's own
-            sizes).
+        scale: smoke (takes seconds), cpu (takes minutes on two cores) or paper (the
+            sizes in the paper).
         choice: Options --seeds and --set.
         choice.set: Change a setting, as in --set gpt.model.width=128; may be repeated.
         config: A TOML file with settings.
@@ -75,7 +75,8 @@ def run(
         doing.jobs: Number of parallel processes; 0 means one per core.
         doing.fresh: Discard an earlier run of the same config.
         verdicts: Options --json, --plugin, --full and --strict.
-        verdicts.full: Show intervals, seeds and deciding cases of every claim.
+        verdicts.full: Show the intervals and seeds of every claim, and the case that
+            determines its verdict.
 
     Returns:
         The exit code: 1 if a claim was not reproduced and ``--strict`` is given,

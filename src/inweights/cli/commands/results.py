@@ -57,7 +57,7 @@ def show(
         which.scale: Scale of the run, if a recipe is given.
         again: Recompute verdicts and figures with this version; nothing is trained.
         verdicts: Options --json, --plugin, --full and --strict.
-        verdicts.full: Show intervals, seeds and deciding cases.
+        verdicts.full: Show intervals, seeds, and the case that determines each verdict.
 
     Returns:
         1 if ``--strict`` is given and a claim was not reproduced, otherwise 0.

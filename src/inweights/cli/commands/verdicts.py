@@ -73,7 +73,8 @@ def verify(
         settling: Options for adding seeds, such as --settle and --minutes.
         kept: Options for stored results: --from, --into and --markdown.
         verdicts: Options --json, --plugin, --full and --strict.
-        verdicts.full: Show every claim with intervals, seeds and deciding cases.
+        verdicts.full: Show every claim with its interval, its seeds, and the case that
+            determines its verdict.
 
     Returns:
         1 if ``--strict`` is given and a claim was not reproduced, otherwise 0; always 0

@@ -49,7 +49,8 @@ def board(
         results: The judged claims.
         scale: Scale of the runs.
         json: If true, print JSON instead of text.
-        full: If true, show every claim with intervals, seeds and deciding cases.
+        full: If true, show every claim with its interval, its seeds and the case that
+            determines its verdict.
     """
     if json:
         print_json(
@@ -110,7 +111,8 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
 
     Args:
         results: The judged claims.
-        full: If true, also show intervals, seeds and deciding cases.
+        full: If true, also show intervals, seeds and the case that determines each
+            verdict.
     """
     if full:
         _in_full(results)

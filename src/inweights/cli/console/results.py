@@ -89,7 +89,8 @@ def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
     Args:
         done: The outcome.
         json: If true, print JSON instead of text, with all fields of the claims.
-        full: If true, also show intervals, seeds and deciding cases in the text.
+        full: If true, the text also shows intervals, seeds and the case that determines
+            each verdict.
     """
     page = done.folder.path / "page.html"
     if json:

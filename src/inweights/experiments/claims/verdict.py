@@ -285,7 +285,7 @@ def lies(
 
     Returns:
         ``reproduced`` if the whole interval lies inside the target, ``not reproduced``
-        if all of it lies on the same side of the target, otherwise ``undecided``.
+        if the whole interval lies on one side of the target, otherwise ``undecided``.
     """
     rounding = rounding or Rounding()
     if target.contains(low, high, rounding):

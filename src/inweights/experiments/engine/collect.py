@@ -49,9 +49,9 @@ def collect(
         plan: The trials, measures and computations.
         seeds: Root seeds; every trial is run once per seed.
         store: Store of the tables of single runs.
-        execution: Where and how tasks run; by default one after another in this
-            process.
-        version: The recipe's version, part of the key of every run; by default 1.
+        execution: Options that define where and how tasks run; by default, tasks run
+            one after another in this process.
+        version: Version of the recipe, which is part of every run's key; by default 1.
 
     Returns:
         The tables, keyed by name, with the rows of all runs in the order of the plan.

@@ -65,8 +65,8 @@ def execute(
         overrides: Changed settings: ``["n=10"]`` or ``{"n": 10}``; by default none.
         store: The folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` in
             the working folder.
-        execution: Where and how tasks run; by default one after another in this
-            process.
+        execution: Options that define where and how tasks run; by default, tasks run
+            one after another in this process.
         publish: Function that is called with the outcome and its unfinished folder, to
             add figures and a page; by default nothing is added. Its errors propagate.
 

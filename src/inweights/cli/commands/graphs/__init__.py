@@ -27,7 +27,7 @@ class AtlasRun(base.RunOptions):
     """Options that define how the models of an atlas are trained, and where the run is stored.
 
     Attributes:
-        scale: smoke (seconds), cpu (minutes) or paper.
+        scale: smoke (takes seconds), cpu (takes minutes) or paper.
         device: Torch device of the models: ``cpu`` or ``cuda``.
     """
 

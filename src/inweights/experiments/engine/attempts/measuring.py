@@ -21,7 +21,7 @@ def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataF
 
     Args:
         measure: The measure, a probe with options.
-        block: Runs that were trained together, and the missing parts of each.
+        block: Runs that were trained together, and the missing parts of each run.
         model: The trained model, with one replica per run.
 
     Returns:

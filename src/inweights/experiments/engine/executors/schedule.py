@@ -91,7 +91,7 @@ class Schedule:
         more: Iterator over further lists of tasks, from which the next list is read
             when no other task is waiting; ``None`` if there are no further tasks.
         on_failure: Function that is called with each task that failed and will not be
-            tried again; ``None`` for none.
+            tried again; ``None`` for no function.
         expect: Function that takes a list of tasks and returns the expected duration of
             each; by default all updates are expected to take equally long. The estimate
             is corrected as tasks run, and the remaining time is part of the description
@@ -99,11 +99,11 @@ class Schedule:
 
     Attributes:
         left: Number of tasks that may still be run or tried again, plus one as long as
-            ``more`` may yield others.
+            ``more`` may yield further tasks.
         done: Number of tasks that are done.
-        failures: The tasks that failed and will not be tried again, with their last
-            ends.
-        on_done: Function that is called with each task that is done; ``None`` for none.
+        failures: The tasks that failed and will not be tried again, each with the end
+            of its last attempt.
+        on_done: Function that is called with each task that is done, or ``None``.
     """
 
     def __init__(
