@@ -96,10 +96,10 @@ def league(
 def beside(
     outcome: Outcome | None, scale: str, runs: str | Path | None = None
 ) -> pl.DataFrame:
-    """Return the league table: the rows of a run, the stored rows, and the rows of entries.
+    """Return the league table, with the rows of a run, of the league's own run and of entries.
 
     Args:
-        outcome: A run of the league's recipe; if ``None``, only other rows are used.
+        outcome: A run of the league's recipe; ``None`` for only the other rows.
         scale: Scale of the stored rows: ``smoke``, ``cpu`` or ``paper``.
         runs: Folder of all runs, from which the league's own run is read; by default
             ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.

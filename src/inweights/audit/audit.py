@@ -128,7 +128,8 @@ def audit(
             other parts of the audit have no time limit.
         wording: Sentence templates and kinds of relations. Templates and kinds that it
             does not contain are taken from the file, or are generic if the file does
-            not define them. If it is ``None``, this applies to all of them.
+            not define them. If it is ``None``, all templates and kinds are determined
+            in this way.
         progress: Called during the prediction with a description, the number of
             iterations and the relative gap; ``None`` disables progress reporting.
         watch: Called before each part of the audit with the number of finished parts,

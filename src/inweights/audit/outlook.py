@@ -88,7 +88,8 @@ def headline(audit: Audit) -> str:
         One sentence without a full stop. It states how many questions follow (a right
         answer has the largest logit), and how many would follow with the advised
         identities. If there is no prediction, it states the number of questions and the
-        number of bridges without an identity. If there are no chains, it states that.
+        number of bridges without an identity. If there are no chains, the sentence says
+        so.
 
     Example:
         >>> from inweights.audit import audit

@@ -44,7 +44,7 @@ def write_augmented(
     rows and words, and ``lm_eval/`` contains one task for each kind of question. Texts
     without a prompt are left out of chats and of further formats. The questions of each
     kind that a training text answers directly form a separate task (``KIND_told``).
-    Equal data produces files with equal bytes.
+    Identical data produce identical files.
 
     Args:
         augmented: Result of :func:`~inweights.audit.augment`.

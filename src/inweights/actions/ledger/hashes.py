@@ -115,8 +115,9 @@ def judged_values(claim: Claim) -> list[object]:
     Returns:
         A list. The first entries are properties of the score: table, column, the values
         that select its rows and the subtracted rows (both as sorted pairs of column and
-        value), the columns of its cases, bounds, and whether it is exact. Then follow
-        the lower and the upper end of the target, and the rule of judgement.
+        value), the columns of its cases, bounds, and whether it is exact. They are
+        followed by the lower and the upper end of the target, and the rule of
+        judgement.
     """
     score = claim.score
     target = claim.target

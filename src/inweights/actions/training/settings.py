@@ -55,8 +55,8 @@ class TrainingSettings(Config):
         dtype: Data type of the model's weights: ``float32`` (the default), ``bfloat16``
             or ``float16``.
         chat: Whether the model's chat template is used; by default false.
-        header: Whether the first row of the facts is a header: ``yes`` or ``no``. If it
-            is empty (the default), this is detected from the rows.
+        header: Whether the first row of the facts is a header: ``yes`` or ``no``; empty
+            (the default) to detect a header from the rows.
         columns: Columns of subject, relation and object, by name or number; if empty,
             they are inferred from the header or the values.
         wide: Whether each column except the first is a relation.

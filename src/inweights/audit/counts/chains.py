@@ -131,13 +131,14 @@ def compositions(
     Returns:
         One row per pair of relations, most chains first: ``first``, ``second``,
         ``chains`` (exact number), ``subjects``, ``bridges``, ``answers`` (numbers of
-        distinct entities in these positions), ``complexity`` (largest number of objects
-        that one subject reaches through any first relation followed by ``second``),
-        ``expected`` (mean, over the listed chains, of 1 / ``n``, where ``n`` is the
-        number of objects that the subject of the chain reaches in this way), ``stated``
-        (number of listed chains whose subject and answer are directly connected by a
-        fact) and ``share`` (fraction of the listed chains with the most common answer).
-        For a pair without a listed chain, all numbers except ``chains`` are null.
+        distinct entities in these positions of the chains), ``complexity`` (largest
+        number of objects that one subject reaches through any first relation followed
+        by ``second``), ``expected`` (mean, over the listed chains, of 1 / ``n``, where
+        ``n`` is the number of objects that the subject of the chain reaches in this
+        way), ``stated`` (number of listed chains whose subject and answer are directly
+        connected by a fact) and ``share`` (fraction of the listed chains with the most
+        common answer). For a pair without a listed chain, all numbers except ``chains``
+        are null.
     """
     reached = chains.group_by("subject", "second").agg(fan=pl.col("answer").n_unique())
     common = chains.group_by("first", "second", "answer").len()

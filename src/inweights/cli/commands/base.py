@@ -179,7 +179,7 @@ class Changes:
     """Options that define what is built: changed settings and a root seed.
 
     Attributes:
-        set: Changes of settings, each ``key=value``.
+        set: Changes of settings, each in the form ``key=value``.
         seed: Root seed.
     """
 
@@ -195,7 +195,7 @@ class Choice:
         seeds: A text with the number of seeds (``8``) or the seeds themselves
             (``900..907`` or ``7,8,9``). If it is ``None`` (the default), the recipe's
             seeds are used.
-        set: Changes of settings, each ``key=value``.
+        set: Changes of settings, each in the form ``key=value``.
     """
 
     seeds: Seeds = None

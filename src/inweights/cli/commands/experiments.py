@@ -36,7 +36,7 @@ class RunRequest:
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
         seeds: Number of seeds, or the seeds themselves. If it is ``None`` (the
             default), the recipe's seeds are used.
-        overrides: Changes of settings, each ``key=value``; by default none.
+        overrides: Changes of settings, each in the form ``key=value``; by default none.
         command: Command that repeats the run, as a list of arguments, for the page of
             the run. If it is empty (the default), the command is ``inweights run``.
     """

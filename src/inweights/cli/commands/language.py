@@ -30,7 +30,8 @@ class Tuning(base.Changes):
     """Options that define how a language model is fine-tuned.
 
     Attributes:
-        part: train, or control (only the facts, with the same number of tokens).
+        part: Training set: train, or control (only the facts, with the same number of
+            tokens).
         set: Change a setting, as in --set method=full or --set epochs=20; may be
             repeated.
         seed: Root seed.

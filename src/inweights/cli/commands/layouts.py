@@ -41,8 +41,8 @@ class Layout:
     """Options that define how the columns of a file of facts or edges are read.
 
     Attributes:
-        header: ``yes`` if the first row is a header, ``no`` if it is not. If it is
-            ``None`` (the default), this is detected from the rows.
+        header: ``yes`` if the first row is a header, ``no`` if it is not. With ``None``
+            (the default), a header is detected from the rows.
         columns: Columns of subject, relation and object, or of the two nodes of an
             edge, separated by commas. Each is a name, or a number counted from 1. If it
             is empty (the default), the columns are inferred from the header or the

@@ -147,7 +147,7 @@ class Parts:
         latex: Write the claims as a LaTeX table.
         csv: Write claims and tables as CSV. A ' is added before texts that a
             spreadsheet would interpret as formulas.
-        raw: With --csv, leave such texts unchanged.
+        raw: With --csv, add no ' before texts that resemble formulas.
     """
 
     pdf: base.Flag = False

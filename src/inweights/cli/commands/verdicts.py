@@ -21,8 +21,8 @@ class Settling:
         store: Folder or address of the tables of single runs; by default a subfolder of
             the folder of all runs.
         jobs: Number of parallel processes; 0 means one per core.
-        dry_run: Only print the cost of each recipe on this machine, and the time left
-            to run.
+        dry_run: Only print the cost of each recipe on this machine, and the total cost
+            of recipes without a finished run.
         on: ``ray``, or the address of a Ray cluster; empty for this machine.
     """
 

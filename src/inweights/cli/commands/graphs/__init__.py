@@ -40,9 +40,9 @@ class Paths:
     """Options that define a path-star, which replaces the graphs.
 
     Attributes:
-        paths: File of training paths, one per line, as leaf=root,...,leaf. Edges are
-            taken from the steps of the paths, from lines u=v of the file, or from one
-            given graph.
+        paths: File of training paths, one per line, as leaf=root,...,leaf. The edges
+            are those of the given graph, if there is one; otherwise, the lines u=v of
+            the files of paths or, if they have none, the steps of the paths.
         held_out: File of held-out paths; by default a quarter of --paths, selected by
             seed.
     """
@@ -92,7 +92,7 @@ def atlas(
     with the graph. It runs the recipe beyond/real-graphs on other graphs.
 
     With --embedding or --model, nothing is trained. The page shows existing vectors,
-    and compares their measures with correct names and with shuffled names.
+    and compares their measures under the correct names with those under shuffled names.
 
     With --paths, a transformer is trained on edges and paths of a path-star and
     evaluated on held-out paths. This is the recipe geometric-memory/fig3 with its

@@ -196,7 +196,7 @@ def ahead(forecast: Forecast, *, json: bool) -> None:
 
 
 def costs(found: Sequence[Cost], *, json: bool) -> None:
-    """Print the time of the recipes in the results table, and the time left to run.
+    """Print the time of each recipe in the results table, and the total of unfinished recipes.
 
     Args:
         found: Estimated time of each recipe.

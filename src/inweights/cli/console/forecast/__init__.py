@@ -41,8 +41,8 @@ def prediction(
         json: If true, print JSON instead of text.
         every: If true, list all queries; otherwise, list only the first queries of each
             outcome.
-        trained: Shares of trained replicas; ``None`` (the default) if no replicas were
-            trained.
+        trained: Shares of trained replicas that answer each query correctly; ``None``
+            (the default) if no replicas were trained.
         page: Path of the page to write. If it is ``None`` (the default), no page is
             written.
         name: Name of the facts, used as the title of the page.

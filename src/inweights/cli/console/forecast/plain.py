@@ -21,8 +21,8 @@ def plain_forecast(
 
     Args:
         made: The prediction.
-        trained: Shares of trained replicas; ``None`` (the default) if no replicas were
-            trained.
+        trained: Shares of trained replicas that answer each query correctly; ``None``
+            (the default) if no replicas were trained.
 
     Returns:
         A dictionary that JSON can encode: name of the ``world``; the certificate
