@@ -41,8 +41,8 @@ def to_dict(config: Config) -> dict[str, Any]:
     Returns:
         All fields by name, including those with default values, and a key for the
         class. For a world, a model or a learner, this key is ``kind``. For any other
-        config it is ``type``, the name of the class, or ``module:name`` if
-        ``inweights`` does not export the class.
+        config, it is ``type``, and its value is the name of the class, or
+        ``module:name`` if ``inweights`` does not export the class.
 
     Raises:
         ConfigError: The value is not a config, or contains a value that JSON cannot
@@ -78,7 +78,7 @@ def from_dict(values: Mapping[str, Any]) -> Any:
         values: The result of :func:`to_dict`, or the content of a YAML file, as a
             dictionary or a similar mapping, such as OmegaConf's. A world, a model or a
             learner is identified by its ``kind``, and any other config by the name of
-            its class, ``type``, such as ``Optimizer`` or ``my.module:MyConfig``.
+            its class under ``type``, such as ``Optimizer`` or ``my.module:MyConfig``.
 
     Returns:
         The config, an object of the named class.

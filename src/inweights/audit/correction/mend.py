@@ -81,9 +81,9 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     values of the relation have this format (:mod:`inweights.audit.correction.repairs`).
 
     If a name has several spellings, the most frequent one is used. Two kinds of facts
-    are set apart: facts with a placeholder such as ``n/a``, and contradictions. A
-    contradiction is a subject with several values of a relation for which at least nine
-    in ten subjects (or, for dates or numbers, all others) have one value.
+    are set apart: facts with a placeholder such as ``n/a``, and contradictory facts.
+    Facts contradict each other if a subject has several values of a relation for which
+    at least nine in ten subjects (or, for dates or numbers, all others) have one value.
 
     Args:
         knowledge: The facts.

@@ -257,7 +257,7 @@ def gguf(
 
     Raises:
         ConfigError: The package ``gguf`` or ``transformers`` is not installed, or
-            ``bits`` has another value.
+            ``bits`` is not 32, 16, 8 or 4.
         DataError: The model cannot be read or is not supported, or the file exists or
             cannot be written.
     """

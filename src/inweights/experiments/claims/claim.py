@@ -67,7 +67,7 @@ class Said(Config, kw_only=True):
             1/C``, with ``derived`` before a number that follows from two printed
             numbers; or ``none printed``, ``lost in the text at hand`` or ``text not at
             hand``. It is ``None`` (the default) if nothing is stated.
-        check: Whether the claim holds by construction, such as a claim that frozen
+        check: Whether the claim holds by construction, like the claim that frozen
             vectors do not change. Such a claim tests the code. The results table shows
             it but does not count it. By default false.
         condition: Condition of the trials on which the claim is judged, which is a

@@ -98,7 +98,7 @@ def decide(
     Args:
         claim: The claim.
         numbers: The numbers, grouped by case and seed, with at least one case. If there
-            are no numbers, it contains the reason instead, and the verdict is
+            are no numbers, their attribute ``why`` gives the reason, and the verdict is
             ``not judged``.
         alpha: Error probability of a confidence interval, above 0 and below 1; by
             default .05.

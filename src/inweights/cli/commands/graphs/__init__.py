@@ -177,7 +177,7 @@ def explore(
     Args:
         which: geometry (draw a graph and train on its edges) or bridge (switch
             identities on and off).
-        out: The file; by default explore-WHICH.html.
+        out: File to write; by default explore-WHICH.html.
         json: Print JSON instead of text.
 
     Raises:

@@ -46,7 +46,7 @@ class Vectors:
         model: A pretrained language model (a folder, a GGUF file, a hub name,
             @smollm2), whose hidden states at the nodes' names are shown for each layer.
         prompt: Prompt of the model, ending in {name}; by default "This is {name}".
-        out: Page for --embedding or --model; by default atlas.html.
+        out: File of the page for --embedding or --model; by default atlas.html.
         download: Allow downloads from the hub.
     """
 

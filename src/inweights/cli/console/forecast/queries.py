@@ -96,7 +96,8 @@ def guessing(rows: pl.DataFrame) -> tuple[str, str]:
 def queries_table(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
     """Return a table of the queries, sorted by outcome.
 
-    Assertions without a stated answer come first, sorted by certainty.
+    Queries without a stated answer, for which a model is predicted to assert one, come
+    first, in descending order of the margin.
 
     Args:
         queries: Table of queries as for :func:`kinds_table`, with columns of the

@@ -79,7 +79,7 @@ UNSHARED = BusyTasks()
 
 
 class Schedule:
-    """Queue of tasks for one executor, which decides what happens when an attempt ends.
+    """Queue of the tasks of one executor; it decides what happens when an attempt ends.
 
     Args:
         tasks: The tasks, which may be run in any order.
