@@ -42,7 +42,7 @@ def logit_lens(
 
     The state at the last position is passed to the final norm and the output matrix, as
     if later layers did not exist (nostalgebraist 2020). For the deepest layer, the
-    results are the model's logits.
+    decoded logits are the logits of the model itself.
 
     Args:
         model: Model with ``R`` replicas.
@@ -168,9 +168,9 @@ def attention(
 
     Returns:
         One row per replica, part, role, length of prompt, layer, head and pair of
-        positions (all counted from 0), with the columns ``replica``, ``part``,
-        ``role``, ``length``, ``layer``, ``head``, ``position`` (the position that
-        attends), ``attended`` (the position to which it attends) and ``weight`` (mean
+        positions, with the columns ``replica``, ``part``, ``role``, ``length``,
+        ``layer``, ``head``, ``position`` (index, from 0, of the position that attends),
+        ``attended`` (index of the position to which it attends) and ``weight`` (mean
         attention, from 0 to 1). Later positions, which a position cannot attend to,
         have no rows.
 

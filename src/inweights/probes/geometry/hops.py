@@ -62,12 +62,13 @@ def hop_correlation(
     of different nodes that are connected by a path, where edges may be followed in
     either direction. Distant nodes have the same weight as near ones, so that the
     correlation stays well above −1 if only neighbours are similar (a local geometry).
-    In a *folded* geometry, neighbours differ and second neighbours are similar. Such a
-    geometry is visible among pairs an even number of hops apart, and its effect may
-    cancel over all pairs. Equal distances share their mean rank, and so do equal
-    cosines. If all cosines differ but some distances are equal, the correlation cannot
-    reach −1. In a graph with more than 2,000 nodes, 100,000 pairs are sampled; the null
-    distribution is computed over the same pairs.
+    In a *folded* geometry, the vectors of neighbours are dissimilar and those of second
+    neighbours are similar. The correlation over pairs an even number of hops apart
+    reveals such a geometry; over all pairs, the effects of even and odd distances may
+    cancel. Equal distances share their mean rank, and so do equal cosines. If all
+    cosines differ but some distances are equal, the correlation cannot reach −1. In a
+    graph with more than 2,000 nodes, 100,000 pairs are sampled; the null distribution
+    is computed over the same pairs.
 
     Args:
         model: Model with ``R`` replicas.

@@ -82,7 +82,7 @@ def named_geometry(
         layer: Source of the vectors: ``tokens`` (token embeddings), or one of
             ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        together: If true, ``p`` is corrected for choosing the best replica, by
+        together: If true, ``p`` is corrected for the choice of the best replica, by
             comparing each replica with the best replica of each draw. Otherwise ``p``
             is valid only for a replica that was chosen independently of these values.
         draws: Number of times that the names are shuffled, at least 1. Each shuffle is

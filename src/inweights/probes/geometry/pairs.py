@@ -256,7 +256,7 @@ def spearman(
 def cosine_ranks(values: Float[Floats, " P"]) -> Float[Floats, " P"]:
     """Return the ranks of cosines, ``[P]``, from 1; equal cosines share their mean rank.
 
-    Neighbours in the sorted order that differ by at most 2.5e-7
+    Cosines that are adjacent in sorted order and differ by at most 2.5e-7
     (:data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE`) are treated as
     equal. If a value is NaN, all ranks are NaN.
     """
@@ -268,10 +268,10 @@ def cosine_ranks(values: Float[Floats, " P"]) -> Float[Floats, " P"]:
 def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
     """Return a group number for each cosine, ``[P]``, from 0 for the smallest; ties share a number.
 
-    Rounding errors must not rank pairs that are equally close, such as points on a
-    circle. Therefore neighbours in the sorted order that differ by at most 2.5e-7
+    Rounding errors must not give different ranks to equally close pairs, as on a
+    circle. Therefore, cosines adjacent in sorted order that differ by at most 2.5e-7
     (:data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE`) are treated as
-    equal. (Rounding would separate some nearly equal values.)
+    equal. (Rounding cosines would separate some of these.)
 
     Args:
         values: Cosines, ``[P]``.

@@ -53,9 +53,9 @@ def spectral_energy(
 ) -> pl.DataFrame:
     """Compute the share of an embedding's energy in every eigenspace (Geometric Memory, Fig. 7).
 
-    The energy of embeddings in an eigenspace is the sum of squares of their projection
-    onto it. For a graph with more than 2,000 nodes, the rows are 32 bands of
-    eigenvalues, whose energies are estimated without eigenvectors
+    The energy of embeddings in an eigenspace is the sum of squares of their projections
+    onto it. For a graph with more than 2,000 nodes, the table has a row for each of 32
+    bands of eigenvalues, whose energies are estimated without eigenvectors
     (:mod:`inweights.theory.geometric_memory.bands`).
 
     Args:

@@ -42,10 +42,10 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
 
     Returns:
         ``R`` matrices ``[N, N]`` (``N`` nodes: the tokens of the group ``node``, or all
-        tokens if there is no such group). An entry is 1 if a fact leads from the node
-        of the row to the node of the column, otherwise 0; the matrix is symmetric if
-        every edge is a fact in both directions. Facts that do not consist of two nodes
-        are ignored. Replicas that share a world share the array.
+        tokens if there is no such group). An entry is 1 if there is a fact (an edge)
+        from the node of the row to the node of the column, otherwise 0; the matrix is
+        symmetric if every edge is a fact in both directions. Facts that do not consist
+        of two nodes are ignored. Replicas that share a world share the array.
 
     Raises:
         DataError: A world has no fact that consists of two nodes, the worlds do not fit

@@ -45,7 +45,7 @@ def edits(
     at_once: int = 1,
     layer: int | None = None,
 ) -> pl.DataFrame:
-    """Edit facts in copies of a model, and measure which dependent and other answers change.
+    """Edit facts in copies of a model, and measure how dependent and independent answers change.
 
     In each copy, one fact (or, with ``at_once``, several facts) gets a new answer: the
     answer of the next fact of the same role whose answer is wrong for the edited fact.
@@ -158,14 +158,14 @@ def after_edits(
 
     Returns:
         One row per replica, with the columns ``replica``; ``holds``, the share of
-        edited facts to which the model gives the new answer; ``reached`` and
-        ``unmoved``, the shares of dependent statements (statements that follow from an
-        edited fact) to which it gives the new answer and the world's answer; ``facts``
-        and ``others``, the shares of other facts of the role and of other statements to
-        which it gives the world's answer (all from 0 to 1; NaN if there are no such
-        statements); ``restored``, the share of edited facts to which the model gives
-        the old answer again; and ``edited``, the list of the edited facts with their
-        new answers.
+        edited facts to which the model gives the new answer; ``reached``, the share of
+        dependent statements (statements that follow from an edited fact) to which it
+        gives the new answer, and ``unmoved``, the share of them to which it gives the
+        world's answer; ``facts``, the share of other facts of the role to which it
+        gives the world's answer, and ``others``, the same share of all other statements
+        (each share is from 0 to 1, or NaN if there are no such statements);
+        ``restored``, the share of edited facts to which the model gives the old answer
+        again; and ``edited``, the list of the edited facts with their new answers.
 
     Raises:
         ConfigError: The model does not have the weights that the method changes, a

@@ -52,16 +52,17 @@ def carries(
     The model reads a base query ``(a, r1, r2)``, and one hidden state is replaced with
     the same state of a source query ``(a', r1', r3)`` with another bridge ``b'`` and
     another last relation (Vig et al. 2020, arXiv:2004.12265; Geiger et al. 2021,
-    arXiv:2106.02997). The model's answer then shows what the state carries. The answer
-    to ``(b', r2)`` shows that the state carries the *bridge*. The answer to ``(b, r3)``
-    shows that it carries the *relation*. The source's answer, to ``(b', r3)``, shows
-    that it carries both, or the *answer* itself. The answer to ``(b, r2)`` is counted
-    as *unchanged*. Only pairs of queries for which the four answers differ are used.
-    With a single last relation, bridge and answer would change together, so that
-    patching could not separate them. Any other answer counts as ``other``. The answer
-    to ``(b', r2)``, ``(b, r3)`` or ``(b', r3)`` also counts as ``other`` if the model
-    gives it to the base query without an intervention. The same applies to the first
-    two of these answers if the model gives them to the source query.
+    arXiv:2106.02997). The model's answer then shows what the state carries. If it is
+    the answer to ``(b', r2)``, the state carries the *bridge*. If it is the answer to
+    ``(b, r3)``, the state carries the *relation*. If it is the answer to ``(b', r3)``,
+    which is the source's answer, the state carries both, or the *answer* itself. The
+    answer to ``(b, r2)`` is counted as *unchanged*. Only pairs of queries for which the
+    four answers differ are used. With a single last relation, bridge and answer would
+    change together, so that patching could not separate them. Any other answer counts
+    as ``other``. The answer to ``(b', r2)``, ``(b, r3)`` or ``(b', r3)`` also counts as
+    ``other`` if the model gives it to the base query without an intervention. The same
+    applies to the first two of these answers if the model gives them to the source
+    query.
 
     The world needs at least two last relations, as in ``TwoHop(complexity=2,
     first_relations=1, second_relations=2)``.

@@ -62,9 +62,9 @@ def realignment(
         layers: Names of the layers in which the state is replaced, among
             ``model.decodable``; by default all layers except the first and the
             last. If the model has no other layers, the table is empty.
-        ridge: Penalty of the linear map, at least 0, as a multiple of the mean square
-            of the map's inputs times their number. It is used only by the method
-            ``ridge``.
+        ridge: Penalty of the linear map, at least 0, as a multiple of the mean squared
+            entry of the map's inputs times the number of input vectors. It is used only
+            by the method ``ridge``.
 
     Returns:
         One row per replica, role of queries, layer and method, with the columns

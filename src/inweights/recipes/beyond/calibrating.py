@@ -43,9 +43,9 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
         A row per query that chains facts: ``prompt``, ``answer``, ``expected``
         (predicted accuracy) and ``verdict`` (:func:`inweights.theory.predict`), the
         features of
-        :func:`~inweights.theory.prediction.calibration.features.query_features` that do
-        not concern several answers, and the properties of the world, whose names have
-        the prefix ``world_``.
+        :func:`~inweights.theory.prediction.calibration.features.query_features` that
+        also apply to queries with a single correct answer, and the properties of the
+        world, whose names have the prefix ``world_``.
 
     Raises:
         DataError: An answer has several tokens, or facts contradict each other.

@@ -96,9 +96,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``times``: a row per run: the lowest Spearman's ρ between cosine similarity
           and distance in hops (``best``), the step at which it occurs (``when``), the
           ``recall`` at that step, the ``first`` step at which all edges are recalled
-          (or the last step plus 1 if there is no such step), the ``last`` ρ, ``ahead``
-          (``when`` minus ``first``) and ``faded`` (``last`` minus ``best``). Columns:
-          ``graph, architecture, seed, best, when, recall, first, last, ahead, faded``.
+          (or the last step plus 1 if there is no such step), ρ at the last step
+          (``last``), ``ahead`` (``when`` minus ``first``) and ``faded`` (``last`` minus
+          ``best``). Columns: ``graph, architecture, seed, best, when, recall, first,
+          last, ahead, faded``.
         - ``steps``: a row per run and ``what`` (``clearest geometry`` or ``full
           recall``), with its ``step`` and the step's decimal logarithm, ``log``.
           Columns: ``graph, architecture, seed, what, step, log``.

@@ -85,7 +85,7 @@ def plan(settings: Settings) -> Plan:
           ``model`` (GPT; GPT, 3 layers; Mamba; TinyNN; GPT, no residual), ``head``
           (tied, untied), and ``training`` (:func:`~.disputed_models.trained`).
         - Measures: ``all``, ``even``, ``odd`` (:func:`inweights.probes.hop_correlation`
-          over these pairs), ``recall`` (:func:`inweights.probes.graph_recall`),
+          over these distances), ``recall`` (:func:`inweights.probes.graph_recall`),
           ``named`` (:func:`inweights.probes.named_geometry`) and, only for usual
           training, ``cosines`` (:func:`inweights.probes.cosines`) and ``course``
           (``even`` during training of the GPT on bipartite graphs).
@@ -172,10 +172,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             pairs``). ``head`` is ``tied`` or ``untied``.
 
     Returns:
-        - ``order``: a row per run that stores every edge and ``pairs`` (all, even or
-          odd distances): Spearman's ρ between cosine similarity and distance in hops,
-          with :func:`~.disputed_graphs.with_marks`. Columns: all columns of ``all``,
-          plus ``pairs, bipartite, named, star, beyond_chance``.
+        - ``order``: a row per value of ``pairs`` (all, even or odd distances) and run
+          that stores every edge: Spearman's ρ between cosine similarity and distance in
+          hops, with :func:`~.disputed_graphs.with_marks`. Columns: all columns of
+          ``all``, plus ``pairs, bipartite, named, star, beyond_chance``.
         - ``recall``, ``predicted`` and ``course``: the given tables, unchanged.
         - ``excluded``: a row per run; ``excluded`` is true if it does not store every
           edge. Columns: ``graph, model, head, training, seed, excluded``.

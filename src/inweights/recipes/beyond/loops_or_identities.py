@@ -166,15 +166,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Args:
         tables: The tables of a run of :func:`plan`, by name, with the columns of their
-            probes: ``accuracy``, ``composed`` (:func:`inweights.probes.accuracy`; the
-            second with ``step``), ``embedding``, ``layer``
+            probes: ``accuracy``, ``composed`` (:func:`inweights.probes.accuracy`;
+            ``composed`` also with ``step``), ``embedding``, ``layer``
             (:func:`inweights.probes.realignment`), ``by_loops``
             (:func:`inweights.probes.by_loops`) and ``aligned``
             (:func:`inweights.probes.alignment`, with ``step``). All have ``seed`` and
             the labels ``model`` (``dense``; ``loops``; ``loops, injected``),
             ``identity`` (whether identities are used in training) and ``compositions``
-            (``none`` or ``some`` two-hop facts are). Accuracies and recall are
-            fractions from 0 to 1. A missing table raises a ``KeyError``.
+            (whether ``none`` or ``some`` of the two-hop facts are). Accuracies and
+            recall are fractions from 0 to 1. A missing table raises a ``KeyError``.
 
     Returns:
         - ``queries``: a row per run and role of two-hop queries (by unseen hops);

@@ -52,10 +52,10 @@ class Settings(iw.Config):
         gpt: Config of the GPT.
         steps: Number of updates of the GPT on hops alone.
         long: Number of updates of the GPT if training includes two-hop facts.
-        decay: Weight decay of the GPT in the condition ``weight decay``; .01 in all
-            other conditions.
-        emb_decay: Weight decay of the Emb-MLP in the condition ``weight decay``; 0 in
-            all other conditions.
+        decay: Weight decay of the GPT in the condition ``weight decay``. All other
+            conditions use .01.
+        emb_decay: Weight decay of the Emb-MLP in the condition ``weight decay``. All
+            other conditions use 0.
         on_templates: Factor of the penalty on the templates of the Emb-MLP.
         on_attention: Factor of the penalty on the query and key matrices of the GPT.
         on_matrices: Factor of the penalty on all matrices of the GPT.

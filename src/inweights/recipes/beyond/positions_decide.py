@@ -158,8 +158,8 @@ def _grids(settings: Settings) -> list[Trial]:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves and final values of every run, its geometry, and its initial state.
 
-    ``by_ratio`` is 0 if the accuracy reaches 0.5 at the same step for all initial
-    scales of positions, or for none of them.
+    The column ``by_ratio`` of the table ``dose`` is 0 if the accuracy reaches 0.5 at
+    the same step for all initial scales of positions, or for none of them.
 
     Args:
         tables: The tables that result from :func:`plan`, by name: ``paths``

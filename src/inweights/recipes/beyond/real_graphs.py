@@ -223,15 +223,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         The tables of :func:`~inweights.recipes.geometric_memory.filming.pictures`:
         ``films`` (one row per frame of an animation: positions of the nodes, recall,
-        correlation), ``film``, ``graphs``, ``curves``, and two tables with additional
-        columns, ``stored`` and ``correlation``. ``stored`` has one row per graph,
-        architecture and seed: the columns of ``recall``, ``edges`` (the share of stored
-        edges, on which claims are judged) and ``trained`` (whether the architecture is
-        trained by gradient descent, which holds for all except Node2Vec).
-        ``correlation`` has one row per graph, architecture and seed: the columns of the
-        measured table, ``size`` (absolute value of Spearman's ρ) and ``beyond_chance``
-        (``null_low``, the lower end of the null distribution, minus ρ; positive if ρ
-        lies below this distribution).
+        correlation), ``film``, ``graphs``, ``curves``, and the two tables ``stored``
+        and ``correlation``, which have additional columns. ``stored`` has one row per
+        graph, architecture and seed: the columns of ``recall``, ``edges`` (the share of
+        stored edges, on which claims are judged) and ``trained`` (whether the
+        architecture is trained by gradient descent, which holds for all except
+        Node2Vec). ``correlation`` has one row per graph, architecture and seed: the
+        columns of the measured table, ``size`` (absolute value of Spearman's ρ) and
+        ``beyond_chance`` (``null_low``, the lower end of the null distribution, minus
+        ρ; positive if ρ lies below this distribution).
 
     Raises:
         KeyError: A required table is missing from ``tables``.

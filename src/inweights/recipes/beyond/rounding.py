@@ -60,7 +60,7 @@ CHANGES = (
 
 
 class Point(iw.Config):
-    """Width of TinyNN, with a rate and number of updates for which its geometry forms and fades.
+    """Width, learning rate and number of updates at which TinyNN's geometry forms and fades.
 
     A value of the wrong type raises a ``ConfigError``; ranges are checked when the
     config is used.

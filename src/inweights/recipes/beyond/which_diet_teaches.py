@@ -133,7 +133,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracies by kind of question, lost knowledge, false assertions, and tokens.
+    """Return the accuracy on each kind of question, lost knowledge, false assertions, and tokens.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

@@ -70,7 +70,7 @@ class OneLayerTraining(iw.Config):
         check_names("course", self.late, SUCCEEDS)
 
     def curriculum(self, course: str, rho: float = 3.0) -> experiments.Curriculum:
-        """Return the phases of a task: both stages on its first facts, the MLP stage on the others.
+        """Return a task's curriculum: both stages in its first phase, the MLP stage in its second.
 
         Args:
             course: Name of the task, such as ``joint``, ``SA`` or ``AS``
@@ -101,7 +101,7 @@ class OneLayerTraining(iw.Config):
 
         Returns:
             A curriculum with the phases ``attention`` and ``mlp`` for the first of
-            ``parts``, then a ``second phase`` (of the MLP) for each of the others.
+            ``parts``, then a ``second phase`` (of the MLP) for each further one.
 
         Raises:
             ConfigError: ``rate`` is not positive and finite, or a number of updates is
@@ -266,8 +266,8 @@ class GPTTraining(iw.Config):
         """Return the phases of a task, each of which trains all parameters.
 
         Args:
-            course: Name of the task, a key of ``losses``: ``joint``, ``SA``, ``AS``,
-                ``two-hop`` or ``two-hop without identity`` by default.
+            course: Name of the task, a key of ``losses`` (by default ``joint``, ``SA``,
+                ``AS``, ``two-hop`` and ``two-hop without identity``).
             rho: Number of copies of the similarity premise, at least 1; by default 3.
                 It has an effect only in ``joint`` and ``two-hop``.
 

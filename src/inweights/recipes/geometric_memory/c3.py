@@ -144,7 +144,7 @@ def _frozen(trial: Trial) -> Trial:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return final recall, the step of full recall, and the correlation of cosine and hops.
+    """Return final recall, the step of full recall, and the correlation of cosines with hops.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial

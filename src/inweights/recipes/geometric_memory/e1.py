@@ -45,7 +45,7 @@ class Settings(iw.Config):
         search: Settings of the training runs with frozen embeddings, one entry for each
             run.
         width: Width of the models with frozen embeddings; 0 for the width of ``star``.
-            It is larger by default, since these models must memorise without a
+            By default, this width is larger, since these models must memorise without a
             geometry.
         steps: Number of updates of the models with frozen embeddings. For models with
             trained embeddings, the number in ``star`` is used.

@@ -164,7 +164,7 @@ def _measures(settings: Settings) -> list[Measure]:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the steps at which edges are stored and margins become positive, and half-times.
+    """Return the steps at which edges are stored and margins positive, and half-times of geometry.
 
     Args:
         tables: The tables that result from :func:`plan`, by name: ``recall``
@@ -192,15 +192,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``times``: a row per run, in the condition ``the code's, bf16``: ``stored``,
           the first step with a recall of 1; ``positive``, the first step at which the
           margin of each node's least likely neighbour over other nodes is positive on
-          average (null without margins); ``half_time``, the step at which the energy in
-          the top eigenspaces is half-way to its maximum; ``lag``, ``half_time`` minus
-          ``stored``; and ``ratio``, ``positive`` over ``stored``. Columns: ``graph,
-          architecture, horizon, seed, stored, positive, half_time, lag, ratio``.
+          average (null if margins are not measured); ``half_time``, the step at which
+          the energy in the top eigenspaces is half-way to its maximum; ``lag``,
+          ``half_time`` minus ``stored``; and ``ratio``, ``positive`` over ``stored``.
+          Columns: ``graph, architecture, horizon, seed, stored, positive, half_time,
+          lag, ratio``.
         - ``free``: the rows of ``times`` for the early run of TinyNN with free
           embeddings. Columns: as in ``times``.
-        - ``gpt``: a row per run of TinyGPT: ``half_time`` of its geometry (−ρ of cosine
-          and hops), ``stored``, and ``lag``, ``half_time`` minus ``stored``. Columns:
-          ``graph, architecture, horizon, seed, half_time, stored, lag``.
+        - ``gpt``: a row per run of TinyGPT: ``half_time`` of its geometry (−ρ between
+          cosines and hops), ``stored``, and ``lag``, ``half_time`` minus ``stored``.
+          Columns: ``graph, architecture, horizon, seed, half_time, stored, lag``.
         - ``node2vec``: a row per run of Node2Vec: half-time of the energy in the top
           eigenspaces. Columns: ``graph, architecture, horizon, seed, half_time``.
         - ``soon``: a row per long run of TinyNN in every condition, with the margin of
