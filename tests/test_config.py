@@ -57,7 +57,7 @@ def test_round_trip() -> None:
         ("inner.widht=3", "unknown key 'inner.widht'; did you mean 'inner.width'"),
         ("iner.width=3", "did you mean 'inner'"),
         ("inner.width=wide", "inner.width: expected `int`, got `str`"),
-        ("inner.width.x=1", "is a single value without keys"),
+        ("inner.width.x=1", "is a single value, which has no keys"),
         ("inner=3", "inner: expected `object`"),
         ("names=[1]", "expected `str`"),
         ("width", "key=value, got 'width'"),

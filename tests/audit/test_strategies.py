@@ -265,7 +265,7 @@ def test_a_strategy_that_does_not_mark_is_caught(
     derive = STRATEGIES["derive"]
     silent = lambda t: (row._replace(says=()) for row in derive(t))  # noqa: E731
     monkeypatch.setitem(STRATEGIES, "derive", silent)
-    with pytest.raises(DataError, match=r"states the answer .* not marked"):
+    with pytest.raises(DataError, match=r"contains the answer .* not marked"):
         augment(PEOPLE, strategies=["derive"])
 
 

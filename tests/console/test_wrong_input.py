@@ -34,7 +34,7 @@ TABLE: list[tuple[str, str]] = [
     ("verify --settle --minutes much", "much"),
     ("run fig2 --jobs two", "two"),
     ("run fig2 --jobs 1.5 --scale smoke", "1.5"),
-    ("world two-hop --seed x", '"x"'),
+    ("world two-hop --seed x", "'x'"),
     ("verify --markdown=maybe", "maybe"),
     ("sweep", "FILE"),
     # Names that do not exist.
@@ -109,7 +109,7 @@ TABLE: list[tuple[str, str]] = [
     ("RUN --set gpt.phase.steps=-1", "steps"),
     ("RUN --set gpt.phase.steps=many", "expected `int`"),
     ("RUN --set gpt=3", "gpt: expected `object`"),
-    ("RUN --set gpt.model.width.x=3", "is a single value without keys"),
+    ("RUN --set gpt.model.width.x=3", "is a single value, which has no keys"),
     ("RUN --set models=gtp", "unknown model 'gtp'; did you mean 'gpt'"),
     ("RUN --set models=[gtp]", "unknown model 'gtp'"),
     ("RUN --set 'models=[\"gtp\"]'", "unknown model 'gtp'"),

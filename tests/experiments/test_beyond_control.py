@@ -55,7 +55,7 @@ def test_only_the_end_of_training_counts() -> None:
 def test_what_cannot_be_compared_says_so() -> None:
     with pytest.raises(DataError, match="sweep with controls"):
         beyond_control(table().drop("control"))
-    with pytest.raises(DataError, match=r"value=…; the table has share"):
+    with pytest.raises(DataError, match=r"value=NAME with one of the columns share"):
         beyond_control(table())
 
 

@@ -173,6 +173,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         labels={}, world=iw.worlds.Graph(shape="cycle"), model=MODEL, learner=SHORT
     )
     with pytest.raises(
-        ConfigError, match="and facts of other roles must remain; the world has edge"
+        ConfigError,
+        match="and facts of at least one other role; the roles of this world are edge",
     ):
         with_controls([trial], ["no-bridge"])

@@ -144,8 +144,8 @@ def test_an_option_without_effect_is_no_setting() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({}, "give exactly one of"),
-        ({"paper": 1, "place": "§1", "unstated": True}, "give exactly one of"),
+        ({}, "must have exactly one of"),
+        ({"paper": 1, "place": "§1", "unstated": True}, "must have exactly one of"),
         ({"paper": 1}, "place"),
         ({"unstated": True, "code": 3}, "at"),
     ],

@@ -341,7 +341,7 @@ def test_tables_are_derived_again_from_those_of_single_runs(tmp_path) -> None:
     assert again.tables[name].equals(first.tables[name])
     assert refresh(doubled, first.folder).tables[name].equals(first.tables[name])
     with pytest.raises(
-        FolderError, match="others are derived; run the recipe again with --fresh"
+        FolderError, match="their data are derived; run the recipe again with --fresh"
     ):
         derive_again(replace(first, replaced={}))
 

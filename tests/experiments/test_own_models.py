@@ -102,7 +102,7 @@ def test_parts_are_one_config_a_list_or_names(tmp_path: Path) -> None:
         ),
         (
             iw.Study(WORLD, widths, over=[{"world.n": 3}]),
-            "with a list of points, set this part in each",
+            "set the config in each point",
         ),
     ):
         with pytest.raises(ConfigError, match=message):

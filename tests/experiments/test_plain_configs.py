@@ -70,8 +70,8 @@ def test_omegaconf_and_hydra_hold_configs() -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({}, "with 'kind'"),
-        ({"n": 3}, "got 'n'"),
+        ({}, "with the key 'kind'"),
+        ({"n": 3}, "its keys are 'n'"),
         ({"kind": "gtp"}, "did you mean 'gpt'"),
         ({"kind": ["gpt"]}, "unknown kind"),
         ({"kind": "gpt", "widht": 2}, "did you mean 'width'"),

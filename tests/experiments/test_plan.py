@@ -247,16 +247,16 @@ def test_tasks_come_back_from_json_as_they_were(place: int) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("os:system", "neither to the library nor to a plugin"),
-        ("subprocess:run", "neither to the library nor to a plugin"),
-        ("inweights.runs.store:os", "neither to the library nor to a plugin"),
+        ("os:system", "neither in the library nor in a plugin"),
+        ("subprocess:run", "neither in the library nor in a plugin"),
+        ("inweights.runs.store:os", "neither in the library nor in a plugin"),
         (
             "inweights.experiments.engine.executors.processes:os.popen",
-            "neither to the library nor to a plugin",
+            "neither in the library nor in a plugin",
         ),
         (
             "inweights.experiments.engine.executors.processes:subprocess.getoutput",
-            "neither to the library nor to a plugin",
+            "neither in the library nor in a plugin",
         ),
         ("inweights.experiments.engine.tasks:Run", "is not a function"),
         ("inweights.experiments.engine.plan:nothing", "cannot be imported"),

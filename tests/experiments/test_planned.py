@@ -188,7 +188,10 @@ def test_a_task_has_parts_for_each_of_its_runs(tmp_path, capsys) -> None:
     task["runs"] = task["runs"][:-1]
     tasks.write_text(json.dumps(task) + "\n")
     assert main(["work", str(place)]) == 2
-    assert "expected 1 lists of parts, got 2" in capsys.readouterr().err
+    assert (
+        "expected one list of parts for each of 1 runs, got 2"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("name", ["plan.json", "index.json", "tasks/00000.jsonl"])

@@ -201,7 +201,7 @@ def test_functions_of_a_script_count_with_what_they_reach() -> None:
     assert reached(made(text.format(1, "-"))["probe"]) != reached(one["probe"])
     odd = made("class T:\n    pass\nTHING = T()\ndef probe(m): return THING\n")
     with pytest.raises(
-        ConfigError, match="probe uses THING, a T, whose content cannot be hashed"
+        ConfigError, match="probe uses THING is a T, whose content cannot be hashed"
     ):
         reached(odd["probe"])
 

@@ -118,7 +118,7 @@ RATE = "learner.phases.0.optimizer.rate"
         ({RATE[:-1]: [3]}, f"did you mean '{RATE}'"),
         ({"learner.phases.2.steps": [3]}, "has 2 items"),
         ({"learner.phases.first.steps": [3]}, "has 2 items"),
-        ({"world.n.m": [3]}, "is a single value without keys"),
+        ({"world.n.m": [3]}, "is a single value, which has no keys"),
         ({"world.n": ["three"]}, "world.n = 'three': n: expected `int`"),
         ({"world.n": [1]}, "world.n = 1: two-hop: n must be at least 2, got 1"),
         ({RATE: [-1.0]}, f"{RATE} = -1.0: .* above 0"),

@@ -238,7 +238,9 @@ def test_a_substitute_has_words_of_its_own() -> None:
 
 def test_targets_at_the_bound_are_refused() -> None:
     for judged in (ACCURACY >= 1.0, ACCURACY <= 0.0):
-        with pytest.raises(ConfigError, match="is at the bound of its score"):
+        with pytest.raises(
+            ConfigError, match="is at a bound of the range of its score"
+        ):
             state("c", "It works.", judged)
         assert state("c", "It works.", judged, check=True).check
 
@@ -359,7 +361,7 @@ def test_scores_refuse_what_cannot_be_judged() -> None:
         type((ACCURACY >= 0.1).target)()
     with pytest.raises(ConfigError, match="contains no number"):
         ACCURACY.within(0.9, 0.1)
-    with pytest.raises(ConfigError, match="within one column"):
+    with pytest.raises(ConfigError, match="from the same column"):
         _ = ACCURACY.at(model="a") - ACCURACY.at(model="b").of("recall")
     with pytest.raises(ConfigError, match="minus itself"):
         _ = ACCURACY.at(model="a") - ACCURACY.at(model="a")

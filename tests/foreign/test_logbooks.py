@@ -80,7 +80,7 @@ def test_cells_of_others_are_not_lost(tmp_path: Path) -> None:
     theirs = (STORED / "first-try.md").read_text().partition("\n")[2]
     page.write_text(page.read_text() + theirs)
     kept = page.read_text()
-    with pytest.raises(ConfigError, match="added by others"):
+    with pytest.raises(ConfigError, match="inweights did not write"):
         write_logbook(run, tmp_path / "lab")
     assert page.read_text() == kept
 

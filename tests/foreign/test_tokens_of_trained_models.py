@@ -70,7 +70,7 @@ def test_tokens_that_do_not_fit_are_not_guessed() -> None:
     with pytest.raises(ConfigError, match="unknown option of a trained module 'token'"):
         iw.wrap(plain, token={"a1": 1})
     with pytest.raises(
-        DataError, match=r"the world has 65 tokens, but 'GPT' returns logits of 64"
+        DataError, match=r"the world has 65 tokens, but 'GPT' returns logits for 64"
     ):
         iw.wrap(plain, vocabulary=65)
 

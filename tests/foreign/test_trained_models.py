@@ -217,7 +217,7 @@ def test_in_a_sweep_it_is_fixed_or_a_starting_point(tmp_path: Path) -> None:
         alone = iw.probes.accuracy(model, WORLD).drop("replica")
         assert_frame_equal(start.filter(seed=seed).drop("model", "seed"), alone)
     with pytest.raises(
-        ConfigError, match="index of a module, from 0 to 1, got 2; use see"
+        ConfigError, match="index of a module and must be from 0 to 1, got 2; use see"
     ):
         iw.sweep(iw.TwoHop(n=4), iw.wrap(plain), seeds=3, **how)
     config = iw.Study(iw.TwoHop(n=4), iw.wrap(plain)).trials[0].model

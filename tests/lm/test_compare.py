@@ -249,6 +249,6 @@ def test_a_file_without_answers_is_no_file_of_questions(tmp_path) -> None:
     file = tmp_path / "train.jsonl"
     file.write_text('{"role": "fact", "prompt": "Rome is in", "completion": " Italy."}')
     with pytest.raises(
-        DataError, match="'answer' is missing from role, prompt, completion"
+        DataError, match=r"'answer' is missing; .* got role, prompt, completion"
     ):
         read_exam(file)

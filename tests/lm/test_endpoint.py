@@ -130,7 +130,7 @@ def test_what_will_not_come_right_is_said_at_once(server, tmp_path) -> None:
     with pytest.raises(ConfigError, match="must begin with http"):
         Endpoint("localhost", "small")
     (tmp_path / "a").write_text("{\n")
-    with pytest.raises(DataError, match="not a file of answers"):
+    with pytest.raises(DataError, match="cannot be read"):
         requests_of(Endpoint("http://x", "small"), ASKED, tmp_path / "a")
 
 

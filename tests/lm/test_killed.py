@@ -133,7 +133,7 @@ def test_texts_of_another_run_or_damaged_ones_are_not_used(
 
 
 def test_a_folder_that_nobody_began_is_another_message(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="there is no folder"):
+    with pytest.raises(DataError, match="is neither a folder"):
         load_model(tmp_path / "none")
     (tmp_path / "begun.state").touch()
     with pytest.raises(DataError, match=r"fine-tuning of .*begun is not finished"):

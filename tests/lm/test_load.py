@@ -224,9 +224,7 @@ def test_dtypes_and_seeds_of_the_tiny_model() -> None:
     assert not torch.equal(one, other)
     with pytest.raises(ConfigError, match="did you mean 'float16'"):
         load_model("@tiny", dtype="float61")
-    with pytest.raises(
-        ConfigError, match="requires bitsandbytes and a GPU, and is not supported"
-    ):
+    with pytest.raises(ConfigError, match="training in 8 or 4 bits is not supported"):
         load_model("@tiny", dtype="int4")
 
 
@@ -321,7 +319,7 @@ def test_a_download_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None
         DataError, match=r"cannot fetch the tokenizer of 'no/such'.*\(OSError\)"
     ):
         load_model("no/such", download=True)
-    with pytest.raises(DataError, match="allow a download"):
+    with pytest.raises(DataError, match="pass --download"):
         load_model("no/such")
     assert [options["local_files_only"] for options in asked] == [False, True]
     assert not any(options["trust_remote_code"] for options in asked)

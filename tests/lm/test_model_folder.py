@@ -37,7 +37,7 @@ def test_a_pickle_is_refused(lm, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda p: p / "missing", "no folder"),
+        (lambda p: p / "missing", "neither a folder"),
         (lambda p: (p / "empty").mkdir() or p / "empty", "contains no weights"),
         (lambda p: (p / "a.txt").write_text("a") and p / "a.txt", "is not a model"),
         (lambda p: "@smollm", "did you mean '@smollm2'"),

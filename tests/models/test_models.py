@@ -254,14 +254,14 @@ def test_hooks_are_nested_and_never_without_effect() -> None:
     with pytest.raises(RuntimeError, match="mine"), model.hooks({"final": double}):
         raise RuntimeError("mine")
     assert torch.equal(model(TOKENS), plain)
-    missed = "nothing was replaced at final: run the model inside"
+    missed = "replacement at final was not applied. Run the model inside"
     with pytest.raises(ConfigError, match=missed), model.hooks({"final": double}):
         pass
     deaf = Deaf(EmbMLPConfig(), vocabulary=9, replicas=1)
     for parameter in deaf.parameters():
         parameter.zero_()
     with pytest.raises(
-        ConfigError, match=r"Deaf.states must pass each state through self.hook"
+        ConfigError, match=r"Deaf.states does not pass each state through self.hook"
     ):
         patch(deaf, TOKENS, torch.zeros(1), layer="sum")
 

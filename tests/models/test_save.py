@@ -193,7 +193,7 @@ def test_a_model_of_ones_own_is_told_by_its_config(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"does not state the kind .* kind=MyConfig"):
         load_model(path)
     assert same(load_model(path, kind=OwnConfig), model)
-    with pytest.raises(ConfigError, match="needs a tag"):
+    with pytest.raises(ConfigError, match="must declare a tag"):
         register_model(OwnConfig)
     with pytest.raises(ConfigError, match="unknown model 'gtp'; did you mean 'gpt'"):
         model_kind("gtp")

@@ -131,7 +131,7 @@ def test_what_is_no_factory() -> None:
         ):
             iw.wrap(wrong)
     with pytest.raises(
-        ConfigError, match=r"option 'width': an object, .* make the rest"
+        ConfigError, match=r"option 'width': .* the type object, .* make the rest"
     ):
         iw.wrap(Sums, width=object())
     with pytest.raises(

@@ -119,7 +119,7 @@ def test_replicas_of_equal_graphs_have_initial_embeddings_of_their_own() -> None
 
 def test_the_closed_form_is_compared_where_it_holds() -> None:
     world = STAR.build(0)
-    with pytest.raises(DataError, match="if all nodes have the same degree"):
+    with pytest.raises(DataError, match="whose nodes all have the same degree"):
         off_descent(SMALL.build(vocabulary=17, seeds=[0]), world, rate=0.01, steps=1)
     untied = Node2VecConfig(tied=False).build(vocabulary=17, seeds=[0])
     with pytest.raises(ConfigError, match="tied Node2Vec"):

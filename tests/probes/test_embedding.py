@@ -167,7 +167,7 @@ def test_all_files_say_the_same(tmp_path: Path) -> None:
         ("a.pt", "", "could run code"),
         ("a.npy", "no array", "cannot read"),
         ("a.safetensors", "nothing", "not a safetensors file"),
-        ("a.vec", "3 2\na 1 2\nb 1 2\n", "states 3 rows in its first line but has 2"),
+        ("a.vec", "3 2\na 1 2\nb 1 2\n", "states 3 rows, but the file has 2"),
         ("a.vec", "2 2\na 1 2\nb 1\n", "line 3"),
         ("a.vec", "a 1 2\nb 1 x\n", "line 2"),
         (
@@ -178,7 +178,7 @@ def test_all_files_say_the_same(tmp_path: Path) -> None:
         (
             "a.vec",
             f"{'9' * 5000} 1\na 1\n",
-            "states 9{18} rows in its first line but has 1",
+            "states 9{18} rows, but the file has 1",
         ),
         ("a.vec", f"{'9' * 150}\n", "line 1: expected a name and some numbers"),
         ("a.vec", "1 5\na 1 2\n", "line 2: expected a name and 5 numbers"),

@@ -117,5 +117,5 @@ def test_what_does_not_fit_is_refused() -> None:
         foretold(Analogy(n=3), JOINT, rate=0.0)
     with pytest.raises(DataError, match="unknown role 'identity'"):
         foretold(Analogy(n=3), {"identity": 1.0})
-    with pytest.raises(DataError, match="needs conclusions"):
+    with pytest.raises(DataError, match="requires the query role 'conclusion'"):
         foretold(TwoHop(n=3), {"first_hop": 1.0})

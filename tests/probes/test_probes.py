@@ -220,7 +220,7 @@ def test_a_head_without_all_outputs_is_refused(probe: Callable[..., object]) -> 
     size = len(WORLD.vocabulary)
     few = WORLD.outputs.tolist()[:-1]
     model = EmbMLPConfig(width=4).build(vocabulary=size, seeds=[0], candidates=few)
-    with pytest.raises(DataError, match="head does not cover"):
+    with pytest.raises(DataError, match="candidates of the model do not include"):
         probe(model, WORLD)
 
 

@@ -156,5 +156,8 @@ def test_what_does_not_fit_is_refused() -> None:
         resemblance(model, world, prompt="premises")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="did you mean 'value'"):
         resemblance(model, world, layers=["values"])
-    with pytest.raises(DataError, match=r"needs conclusions.*query roles composition"):
+    with pytest.raises(
+        DataError,
+        match=r"requires the query role 'conclusion'.*query roles \['composition'\]",
+    ):
         entity_pairs(TwoHop(n=3).build())

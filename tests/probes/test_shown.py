@@ -96,7 +96,8 @@ def test_a_declaration_is_true_of_the_table(name: str) -> None:
 def test_a_declaration_of_what_is_not_there_is_refused() -> None:
     text = {"label": "size", "null": "None.", "caption": "A size."}
     with pytest.raises(
-        ConfigError, match="declares the column 'sizes', which its table does not have"
+        ConfigError,
+        match="the column 'sizes' is declared for a probe, but is not among",
     ):
         shows(value="sizes", columns="size", **text)
     with pytest.raises(ConfigError, match=r"unknown key 'lable'; did you mean 'label'"):

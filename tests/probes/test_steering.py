@@ -219,7 +219,7 @@ def test_what_cannot_be_steered_is_named() -> None:
             DataError,
             "the position 'r1' exactly once, got 2",
         ),
-        ({"add": ("a1", "a2", "a3")}, DataError, "must contain two prompts, .* got 3"),
+        ({"add": ("a1", "a2", "a3")}, DataError, "must contain two prompts; .* got 3"),
         ({"scale": 2.0, "parts": ["fact"]}, ConfigError, "unknown part 'fact'"),
     ]
     for given, error, message in cases:

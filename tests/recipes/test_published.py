@@ -72,7 +72,9 @@ def test_a_claim_without_its_source_does_not_load(name: str) -> None:
 
 
 def test_a_reversed_range_of_close_numbers_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"toy/one/c: 'close' must list the sm"):
+    with pytest.raises(
+        ConfigError, match=r"toy/one/c: 'close' must be a range from a sm"
+    ):
         STATE("c", "Text.", share("t", "x") >= 0.9, published="0.95", close=(1.0, 0.9))
 
 
@@ -83,7 +85,7 @@ def test_a_single_close_number_is_a_range() -> None:
 
 def test_a_long_quote_does_not_load() -> None:
     stated(quote="word " * 25).check_sources("one.toml")
-    with pytest.raises(ConfigError, match="has 26 words; shorten it to 25"):
+    with pytest.raises(ConfigError, match="has 26 words; shorten it to at most 25"):
         stated(quote="word " * 26).check_sources("one.toml")
 
 

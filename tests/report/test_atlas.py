@@ -145,7 +145,7 @@ def test_refuses_what_does_not_fit():
         atlas_layout.build_content(short, graphs)
     with pytest.raises(DataError, match="'shown'"):
         atlas_layout.build_content(films.drop("shown"), graphs)
-    with pytest.raises(DataError, match="have no world"):
+    with pytest.raises(DataError, match="no world is given"):
         atlas.page(own_films(), {"ring": WORLDS["ring"]})
     with pytest.raises(DataError, match="at least one film"):
         atlas.page({}, WORLDS)

@@ -169,7 +169,7 @@ def test_a_file_that_was_added(run) -> None:
     shutil.copy(
         run.path / "tables" / "long.parquet", run.path / "tables" / "more.parquet"
     )
-    with pytest.raises(FolderError, match=r"tables/more\.parquet was added"):
+    with pytest.raises(FolderError, match=r"an additional file, tables/more\.parquet"):
         run.verify()
 
 
@@ -184,7 +184,7 @@ def test_a_file_that_cannot_be_read(run, monkeypatch) -> None:
 
 def test_a_manifest_that_is_empty(run) -> None:
     write_json(run.path / "manifest.json", {"files": {}})
-    with pytest.raises(FolderError, match="was added"):
+    with pytest.raises(FolderError, match="an additional file"):
         run.verify()
 
 

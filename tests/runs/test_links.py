@@ -293,5 +293,5 @@ def test_what_cannot_be_removed_is_an_error(tmp_path, monkeypatch) -> None:
 def test_a_name_leads_to_no_other_folder(tmp_path, name) -> None:
     files = Store(tmp_path / "store").files
     for use in (files.read, files.names, files.remove, files.remove_folder):
-        with pytest.raises(FolderError, match="does not refer to a file below"):
+        with pytest.raises(FolderError, match="must refer to a file inside"):
             use(name)

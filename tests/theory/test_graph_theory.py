@@ -106,7 +106,7 @@ def test_what_is_no_graph_is_refused() -> None:
         spectral.operator(TINY["grid"], "walks")  # type: ignore[arg-type]
     with pytest.raises(DataError, match="symmetric"):
         spectral.eigenspaces(spectral.random_walk(TINY["path-star"]))
-    with pytest.raises(DataError, match="no edge between two nodes"):
+    with pytest.raises(DataError, match="no edge between two different nodes"):
         spectral.eigenspaces(np.zeros((3, 3)))
     with pytest.raises(DataError, match="must have the shape"):
         spectral.eigenspaces(spectral.operator(TINY["grid"])).energy(np.zeros((3, 2)))

@@ -232,7 +232,7 @@ def test_a_state_of_other_facts_or_no_state_at_all_is_refused(
     np.save(array, np.ones(2))
     with pytest.raises(ConfigError, match="is not a stored solver state"):
         solve_large(small, state=array)
-    with pytest.raises(ConfigError, match="so leave out state"):
+    with pytest.raises(ConfigError, match="leave out 'state'"):
         predict(TwoHop(n=8, identity=True).build(), state=state)
 
 

@@ -348,5 +348,5 @@ def test_replicas_that_cannot_be_pooled_together_are_refused() -> None:
         for part in (one, other)
     ]
     model = GPTConfig(layers=1, width=8).build(vocabulary=3, seeds=[0, 1])
-    with pytest.raises(DataError, match="distinct inputs of a shape, got 2 and 3"):
+    with pytest.raises(DataError, match="distinct inputs of each shape, got 2 and 3"):
         Batches(model, worlds, Phase(pooled=True), [0, 1], 0)

@@ -67,7 +67,7 @@ def test_bad_curricula_are_refused() -> None:
     ):
         with pytest.raises(ConfigError):
             wrong()
-    with pytest.raises(ConfigError, match="may differ only in learning rate"):
+    with pytest.raises(ConfigError, match="may differ only in the learning rate"):
         train(
             build([0, 1]),
             WORLD,

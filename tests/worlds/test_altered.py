@@ -39,7 +39,7 @@ def test_a_role_is_left_out() -> None:
 
 
 def test_what_cannot_be_altered_is_refused() -> None:
-    with pytest.raises(ConfigError, match="and 'shuffled' or 'without'"):
+    with pytest.raises(ConfigError, match="at least one of 'shuffled' and 'without'"):
         Altered(of=TwoHop()).build()
     with pytest.raises(ConfigError, match="'of' must be the config of a world"):
         Altered(of=3, shuffled=True)

@@ -27,7 +27,7 @@ def test_parquet(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="expected subject, relation and object"):
         read_knowledge(tmp_path / "g.parquet")
     write(tmp_path / "h.parquet", "no parquet")
-    with pytest.raises(DataError, match="not a Parquet file"):
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
         read_knowledge(tmp_path / "h.parquet")
 
 
@@ -140,9 +140,17 @@ def test_rare_separators_are_no_line_ends(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("f.csv", "a,r,x\nb,r\n", "f.csv, line 2: 2 field.*expected three"),
-        ("f.csv", "a,r,x\n\nb,,y\n", "line 3: 3 field.*not blank"),
-        ("f.csv", 'a,r,x\nb,r,"y\nc,r,z\n', "line 2: unexpected end of data; quotes"),
+        ("f.csv", "a,r,x\nb,r\n", "f.csv, line 2: expected three fields .* got 2"),
+        (
+            "f.csv",
+            "a,r,x\n\nb,,y\n",
+            "line 3: expected three fields that are not blank .* got 3",
+        ),
+        (
+            "f.csv",
+            'a,r,x\nb,r,"y\nc,r,z\n',
+            "line 2: unexpected end of data; if a cell contains a quote",
+        ),
         ("f.tsv", "a\tr\tx\tz\n", "line 1: 4 field"),
         (
             "f.jsonl",

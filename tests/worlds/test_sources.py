@@ -206,7 +206,7 @@ def test_a_query(base: str) -> None:
             r"is a database: give --query .* it has the tables people \(name, town, born\)",
         ),
         ("SELECT name FROM people", r"gives the columns \['name'\]"),
-        ("SELECT name, 'born', born FROM people", "row 2: 3 field"),
+        ("SELECT name, 'born', born FROM people", "row 2: expected three .* got 3"),
         ("SELECT * FROM nowhere", "no such table: nowhere"),
         ("DROP TABLE people", "not authorized"),
         ("ATTACH 'other.db' AS other", "not authorized"),

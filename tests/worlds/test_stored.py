@@ -61,7 +61,7 @@ def test_a_world_without_facts_has_a_card(tmp_path: Path) -> None:
 
 def test_tokens_outside_the_vocabulary_are_refused() -> None:
     facts = Statements.build({"edge": ([[0]], [[5]])})
-    with pytest.raises(DataError, match="outside 0 to 1"):
+    with pytest.raises(DataError, match="must be from 0 to 1"):
         World(
             name="w",
             vocabulary=Vocabulary({"x": ["a", "b"]}),
@@ -98,7 +98,7 @@ def test_stored_worlds_are_whole_or_refused(tmp_path) -> None:
     (folder / "world.json").write_text(text)
     assert load_world(folder).facts.equals(world.facts)
     (folder / "facts.parquet").write_bytes(b"PAR1")
-    with pytest.raises(DataError, match="is not a Parquet file"):
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
         load_world(folder)
     (folder / "world.json").unlink()
     with pytest.raises(DataError, match=r"world\.json is missing"):

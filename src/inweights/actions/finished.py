@@ -206,7 +206,7 @@ def open_run(
         study = name.startswith(_STUDY)
         command = "sweep FILE.toml" if study else "compare-training FACTS --model M"
         raise ConfigError(
-            f"{name} has not been run yet; run it with 'inweights {command}'"
+            f"'{name}' has no finished run; run it with 'inweights {command}'"
         )
     if name in recipe_names() or not _is_run(name, store):
         outcome = find(name, scale, runs=runs)
@@ -255,7 +255,7 @@ def _open(folder: RunFolder, *, again: bool) -> Outcome:
 
     home = folder.config.get("recipe")
     if not isinstance(home, str):
-        raise ConfigError(f"{folder.path} names no recipe; run the recipe again")
+        raise ConfigError(f"{folder.path} names no recipe; run its recipe again")
     if home.startswith(_STUDY):
         from inweights.experiments.studies.study import study_recipe
 

@@ -282,7 +282,7 @@ def _replaced(now: Any, key: str, depth: int, value: Any, listed: bool) -> Any:
             prefix = f"{where}." if where else ""
             raise unknown_name("key", key, [f"{prefix}{name}" for name in now])
         return {**now, step: _replaced(now.get(step), key, depth + 1, value, listed)}
-    raise ConfigError(f"key '{key}': '{where}' is a single value without keys")
+    raise ConfigError(f"key '{key}': '{where}' is a single value, which has no keys")
 
 
 def _as_listed(now: Any, value: Any) -> Any:

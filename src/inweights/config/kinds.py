@@ -79,7 +79,8 @@ class Kinds(dict[str, type[Any]]):
         ):
             needed = " and ".join(self._members.values())
             raise ConfigError(
-                f"{kind.__name__} needs a tag (tag_field='kind') and {needed}"
+                f"{kind.__name__} must declare a tag in its class definition, as in "
+                f"tag_field='kind', and define {needed}"
             )
         known = self.get(name, kind)
         # A module that is run again, as in a notebook, defines the same class again.

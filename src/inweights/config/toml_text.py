@@ -65,7 +65,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     """
     if len(text) > MAX_TEXT:
         raise ValueError(
-            f"it has {len(text):,} characters; at most {MAX_TEXT:,} are allowed"
+            f"the text has {len(text):,} characters; at most {MAX_TEXT:,} are allowed"
         )
     _measure(text)
     try:

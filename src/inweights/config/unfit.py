@@ -75,8 +75,8 @@ def refuse(value: Any) -> NoReturn:
     name = kind.__qualname__ if kind.__module__ == "builtins" else _public(kind)
     shown = _shown(value)
     raise ConfigError(
-        f"{_article(name)} {name}, {shown}, cannot be stored and restored exactly; write "
-        f"{_remedy(value)}"
+        f"the value {shown} has the type {name}, which cannot be stored and restored exactly; "
+        f"use {_remedy(value)}"
     )
 
 
@@ -99,8 +99,8 @@ def check_fine(values: Any, made: Any) -> None:
         return
     if not polars.Series(values.name, made, dtype=values.dtype).equals(values):
         raise ConfigError(
-            f"the series '{values.name}' of {values.dtype} has nanoseconds, which Python's dates "
-            "cannot express; write values.dt.cast_time_unit('us')"
+            f"the series '{values.name}' of {values.dtype} has a resolution of nanoseconds, "
+            "which datetime cannot represent; convert it with values.dt.cast_time_unit('us')"
         )
 
 
@@ -141,9 +141,5 @@ def _shown(value: Any) -> str:
     try:
         text = " ".join(repr(value).split())
     except Exception:  # noqa: BLE001  # repr failed, or a number has too many digits
-        text = "which cannot be shown"
+        text = "(it cannot be printed)"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def _article(name: str) -> str:
-    return "an" if name[:1].lower() in "aeio" else "a"

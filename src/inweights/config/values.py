@@ -159,8 +159,8 @@ def _encoded(value: Any, hook: Hook | None, depth: int) -> Any:
         return value if -_LARGEST < value < _LARGEST else refuse(value)
     if depth > MAX_DEPTH:
         raise ConfigError(
-            f"a value may be nested in at most {MAX_DEPTH} lists and dictionaries, and must not "
-            "contain itself"
+            f"lists and dictionaries may be nested at most {MAX_DEPTH} levels deep, and must "
+            "not contain themselves"
         )
 
     def inner(one: Any) -> Any:

@@ -79,7 +79,7 @@ class Model(ReadableStates):
         super().__init__()
         if replicas < 1 or vocabulary < 1:
             raise ConfigError(
-                f"a model needs at least one replica and one token, got {replicas} and {vocabulary}"
+                f"replicas and vocabulary must be at least 1, got {replicas} and {vocabulary}"
             )
         self.replicas = replicas
         self.vocabulary = vocabulary
@@ -115,8 +115,8 @@ class Model(ReadableStates):
         columns = self.column[answers.to(self.column.device)]
         if (columns < 0).any():
             raise DataError(
-                "the model's head does not cover every answer of its world; build the model with "
-                "candidates=world.outputs.tolist()"
+                "the candidates of the model do not include every answer of the world; build "
+                "the model with candidates=world.outputs.tolist()"
             )
         return columns
 

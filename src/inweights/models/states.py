@@ -263,9 +263,10 @@ class ReadableStates(nn.Module):
             self._edits = before
         if unused:  # after an exception of the model this line is not reached
             raise ConfigError(
-                f"nothing was replaced at {', '.join(sorted(unused))}: run the model inside the "
-                f"block of hooks(); if you did, {type(self).__name__}.states must pass each "
-                "state through self.hook"
+                f"the replacement at {', '.join(sorted(unused))} was not applied. Run the "
+                "model inside the block 'with model.hooks(...)'. If you did, the method "
+                f"{type(self).__name__}.states does not pass each state through self.hook, as "
+                "it must"
             )
 
     def _packed(self, inputs: Packed | Int[Tensor, "*R B T"]) -> Packed:

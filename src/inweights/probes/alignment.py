@@ -177,7 +177,8 @@ def passed_bridge(reached: Mapping[tuple[int, ...], int], start: Sequence[int]) 
     bridge = reached.get(tuple(start))
     if bridge is None:
         raise DataError(
-            f"a query begins with the tokens {list(start)}, which are not the prompt of a first "
-            "hop; a two-hop query has the form 'e1 r1 r2', with a first hop 'e1 r1'"
+            f"a two-hop query begins with the tokens {list(start)}, which are not the prompt "
+            "of a first hop; for each query 'e1 r1 r2', the world must have a first hop with "
+            "the prompt 'e1 r1'"
         )
     return bridge

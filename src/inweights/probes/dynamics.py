@@ -112,8 +112,9 @@ def off_descent(
         a = adjacency(world)
         if len(set(a.sum(1).tolist())) > 1:
             raise DataError(
-                "the mean over facts equals the mean over nodes only if all nodes have the same "
-                "degree; use a cycle graph, or the learner Descent"
+                "this probe requires a graph whose nodes all have the same degree, because "
+                "otherwise the mean over facts differs from the mean over nodes; use a cycle "
+                "graph, or the learner Descent"
             )
         fresh = model.config.build(vocabulary=len(world.vocabulary), seeds=[world.seed])
         start = fresh.tokens.weight.detach()[:, : len(a)].double().numpy()

@@ -152,9 +152,9 @@ def _templates(model: Model, worlds: Worlds) -> Iterator[tuple[np.ndarray, Progr
     """Yield ``W`` of every replica, inputs by outputs of its world, and that world's program."""
     if not isinstance(model, EmbMLP | DeepLinear):
         raise ConfigError(
-            "direction and nuclear_norm require an Emb-MLP or a deep linear network, whose "
-            "templates "
-            f"are additive, got {type(model).__name__}; use margins instead"
+            "the probes 'direction' and 'nuclear_norm' require an Emb-MLP or a deep linear "
+            f"network, whose templates are additive, got {type(model).__name__}; use the "
+            "probe 'margins' instead"
         )
     each = as_worlds(worlds, model)
     for replica, w in enumerate(model.templates().cpu().double().numpy()):

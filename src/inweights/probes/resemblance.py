@@ -187,9 +187,9 @@ def entity_pairs(world: World) -> Int[Ids, "P 2"]:
             prompts, bridges = facts.matrix(facts.with_role("first_hop"))
             return np.stack([prompts[:, 0], bridges[:, 0]], axis=1)
     raise DataError(
-        "resemblance needs conclusions, and similarities or first hops that pair the entities; "
-        f"this world's fact roles are {', '.join(facts.role_names) or 'none'}, and its query roles "
-        f"{', '.join(world.queries.role_names) or 'none'}"
+        "the probe 'resemblance' requires the query role 'conclusion', and either the fact "
+        "roles 'category' and 'similarity' or the fact role 'first_hop'; the world has fact "
+        f"roles {list(facts.role_names)} and query roles {list(world.queries.role_names)}"
     )
 
 

@@ -50,7 +50,10 @@ def verify(path: Path) -> None:
     except FolderError:
         raise FolderError(f"{path} has no readable {MANIFEST}; {again}") from None
     for name in sorted({*there} - {*manifest.files}):
-        raise FolderError(f"{path} was edited: {name} was added; remove it, or {again}")
+        raise FolderError(
+            f"{path} was edited: it contains an additional file, {name}; remove this file, or "
+            f"{again}"
+        )
     for name, expected in manifest.files.items():
         if name not in there:  # nor is any name that leads out of the folder
             raise FolderError(f"{path} is incomplete: {name} is missing; {again}")

@@ -33,9 +33,7 @@ def within(root: str | Path, name: str) -> Path:
     place = str(root)
     for part in name.split("/") if name else ():
         if part in ("", ".", "..") or os.path.split(part) != ("", part):
-            raise FolderError(
-                f"the name '{name}' does not refer to a file below {root}"
-            )
+            raise FolderError(f"the name '{name}' must refer to a file inside {root}")
         place = os.path.join(place, part)  # noqa: PTH118
         refuse_link(place)
     return Path(place)

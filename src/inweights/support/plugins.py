@@ -87,8 +87,8 @@ def _load(plugin: str) -> ModuleType:
         if missing and beside.is_file():
             named = beside if _is_path(plugin) else missing
             raise ConfigError(
-                f"it imports {beside.name} from the same folder, which is not imported yet; name "
-                f"both: --plugin {named} --plugin {plugin}"
+                f"the plugin imports {beside.name} from its folder, which must be named as a "
+                f"plugin as well: --plugin {named} --plugin {plugin}"
             ) from error
         raise
     return module

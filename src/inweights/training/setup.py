@@ -241,8 +241,9 @@ def _one_for_each_replica(
     # One program computes all replicas, so that its steps must be the same for all.
     if any(one.shape != curricula[0].shape for one in curricula):
         raise ConfigError(
-            "curricula of replicas may differ only in learning rate, weight decay and options "
-            "of your own optimizer; train the others separately"
+            "the curricula of replicas may differ only in the learning rate, the weight "
+            "decay and the options of your own optimizer; train replicas that differ in "
+            "other settings separately"
         )
     return curricula
 

@@ -175,7 +175,8 @@ class Altered(Config, tag_field="kind", tag="altered"):
         """
         if self.of is None or not (self.shuffled or self.without):
             raise ConfigError(
-                "altered: set 'of' (the config of a world), and 'shuffled' or 'without'"
+                "altered: 'of' (the config of a world) must be set, and at least one of "
+                "'shuffled' and 'without'"
             )
         world = cast(WorldConfig, self.of).build(seed)
         facts = world.facts

@@ -87,6 +87,6 @@ def check_depth(kind: str, nodes: int, branches: int) -> None:
     """
     if branches > 1 and nodes * math.log2(branches) > 60:
         raise ConfigError(
-            f"{kind}: a tree of {nodes} nodes from root to leaf and {branches} children each has "
+            f"{kind}: a tree with paths of {nodes} nodes and {branches} children per node has "
             "more than 10^18 nodes; use fewer nodes or branches"
         )

@@ -115,7 +115,7 @@ class World:
                     self.vocabulary
                 ):
                     raise DataError(
-                        f"a {kind} has a token id outside 0 to {len(self.vocabulary) - 1}"
+                        f"the token ids of a {kind} must be from 0 to {len(self.vocabulary) - 1}"
                     )
 
     @classmethod

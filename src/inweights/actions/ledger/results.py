@@ -97,7 +97,8 @@ def state(
 
     if anew and only:
         raise ConfigError(
-            "--anew states the claims of all recipes; leave out the names of recipes"
+            "--anew cannot be combined with names of recipes, because it states the claims "
+            "of all recipes again; leave out the names"
         )
     path, ledger = open_ledger(results)
     names = recipes_like(only)
@@ -167,7 +168,7 @@ def history(
         return known[claim].lines
     if len(found) > 1:
         raise ConfigError(
-            f"'{claim}' is the last part of {len(found)} claims; choose one: {', '.join(found)}"
+            f"the names of {len(found)} claims end in '{claim}'; choose one: {', '.join(found)}"
         )
     if not found:
         raise unknown_name(

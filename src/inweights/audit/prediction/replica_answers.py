@@ -82,8 +82,8 @@ def trained_replicas(
             if losses.losses["loss"].is_finite().all():
                 return model
     raise RunError(
-        f"a replica still diverges at 1/{2**HALVED} of the learning rate; give a "
-        "curriculum with a lower rate"
+        f"the training of a replica diverges even with 1/{2**HALVED} of the learning rate; "
+        "use a curriculum with a lower learning rate"
     )
 
 

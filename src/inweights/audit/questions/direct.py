@@ -94,7 +94,8 @@ def _check_unmarked(
         starts = set(named(row.prompt))
         if len(starts) == 1 and (starts.pop(), answer) in unmarked:
             raise DataError(
-                f"'{text_of(row)}' ({row.role}) states the answer to a held-out question "
-                "but is not marked as doing so; if the words of a relation contain the name of an "
-                "entity, use different words for it with --wording"
+                f"'{text_of(row)}' ({row.role}) contains the answer to a held-out question, "
+                "although it is not marked as such a text; if the wording of a relation "
+                "contains the name of an entity, use a different wording for this relation "
+                "(--wording)"
             )

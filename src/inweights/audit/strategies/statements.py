@@ -72,9 +72,9 @@ def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
         again = inputs.rewrite(plainly)
         if len(again) != len(plainly):
             raise DataError(
-                f"rewrite returned {len(again)} texts for {len(plainly)}; it must "
-                "return one text for each, in the same order (an empty string to "
-                "leave a text out)"
+                f"the function rewrite returned {len(again)} texts for {len(plainly)} given "
+                "texts; it must return one text for each of them, in the same order (an "
+                "empty string leaves a text out)"
             )
         for i, (text, said) in enumerate(zip(plainly, again, strict=True)):
             if _survived(inputs, i, text, said, named(said)):

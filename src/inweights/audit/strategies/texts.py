@@ -248,8 +248,8 @@ def replay(inputs: StrategyInput) -> Iterator[Row]:
     texts = [line.strip() for line in lines if line.strip()]
     if not texts:
         raise DataError(
-            f"{given if isinstance(given, Path) else 'replay'} contains no text; expected one "
-            "text per line"
+            f"{given if isinstance(given, Path) else 'the list of texts for replay'} contains "
+            "no text; expected one text per line"
         )
     named = Mentions(inputs.facts.entities)
     for i in inputs.rng("replay").permutation(len(texts)).tolist():

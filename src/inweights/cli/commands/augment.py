@@ -142,8 +142,8 @@ def _planned(
     least = sum(count(facts))
     if budget < least:
         raise ConfigError(
-            f"--for {text.limit} is too short: the facts alone require "
-            f"{math.ceil(least * each)}{unit}"
+            f"--for {text.limit} is too small: the facts alone require "
+            f"{math.ceil(least * each)} {unit}"
         )
     made = making(budget=budget, tokens=count)
     # The time per token was measured above, and is the same for fewer texts.

@@ -25,9 +25,7 @@ def _whole(_kind: type, tokens: Sequence[Token]) -> int:
     try:
         return int(tokens[0].value)
     except ValueError:
-        raise ValueError(
-            f'unable to convert "{tokens[0].value}" into a whole number'
-        ) from None
+        raise ValueError(f"expected a whole number, got '{tokens[0].value}'") from None
 
 
 def _version() -> str:

@@ -86,9 +86,9 @@ class Asking:
         given = [name for name, value in unfit.items() if value is not None]
         if given:
             raise ConfigError(
-                "--watch always ranks candidates in the format used for training, and "
-                "compares each epoch with the original model; leave out "
-                f"{' and '.join(given)}"
+                f"{' and '.join(given)} cannot be combined with --watch, which always ranks "
+                "candidates in the format used for training, and compares each epoch with "
+                "the original model"
             )
 
 

@@ -165,8 +165,8 @@ class Claim(Said, kw_only=True):
     def __post_init__(self) -> None:
         if self.close and self.close[0] > self.close[1]:
             raise ConfigError(
-                f"claim {self.id}: 'close' must list the smaller number first, got "
-                f"{list(self.close)}"
+                f"claim {self.id}: 'close' must be a range from a smaller to a larger number, "
+                f"got {list(self.close)}"
             )
         low, high = self.score.bounds or (-math.inf, math.inf)
         least = self.target.least
@@ -176,9 +176,9 @@ class Claim(Said, kw_only=True):
         )
         if at_bound and not self.check:
             raise ConfigError(
-                f"claim {self.id}: the target {self.target.text} is at the bound of its "
-                f"score, whose range is {low:g} to {high:g}; state a target within this "
-                f"range, such as {'>= 0.99' if least is not None else '<= 0.01'}"
+                f"claim {self.id}: the target {self.target.text} is at a bound of the range "
+                f"of its score, which is {low:g} to {high:g}; use a target strictly inside "
+                f"this range, such as {'>= 0.99' if least is not None else '<= 0.01'}"
             )
 
     def _repr_html_(self) -> str:
@@ -217,5 +217,6 @@ class Claim(Said, kw_only=True):
                 )
         if (words := len(self.quote.split())) > _WORDS:
             raise ConfigError(
-                f"{file}: the quote of claim {self.id} has {words} words; shorten it to {_WORDS}"
+                f"{file}: the quote of claim {self.id} has {words} words; shorten it to at most "
+                f"{_WORDS} words"
             )

@@ -121,12 +121,14 @@ class Score(Config):
         """
         if self.minus or other.minus:
             raise ConfigError(
-                "a difference of differences cannot be judged; derive a column for it"
+                "a score cannot be a difference of differences; derive a column that "
+                "contains one of the differences"
             )
         if (self.table, self.column) != (other.table, other.column):
             raise ConfigError(
-                f"{self.table}.{self.column} minus {other.table}.{other.column}: a "
-                "difference must be taken within one column; derive a column for it"
+                f"{self.table}.{self.column} minus {other.table}.{other.column}: both numbers "
+                "of a difference must be from the same column; derive a column that contains "
+                "the difference"
             )
         if not other.where or self.where == other.where:
             raise ConfigError(

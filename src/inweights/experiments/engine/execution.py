@@ -197,8 +197,8 @@ def choose_executor(
 
         if on:
             raise ConfigError(
-                "--on cannot be combined with torchrun, which starts the processes of a "
-                "task itself; leave out --on"
+                "--on cannot be used under torchrun, which already starts the processes of "
+                "each task"
             )
         if (first := leader()) is not None:
             return first

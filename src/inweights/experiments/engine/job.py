@@ -155,8 +155,7 @@ def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) 
     """
     if lost := next((task for task in tasks if not sendable(task, plugins)), None):
         raise ConfigError(
-            f"{lost.title}: other machines cannot import objects of a script or a "
-            "notebook; move them to a module, and pass it with --plugin (for a "
-            "trained module, write its weights to a file and use "
-            "iw.wrap(factory).load(file))"
+            f"{lost.title}: other machines cannot import objects that are defined in a script "
+            "or a notebook. Move them to a module, and pass the module with --plugin. For a "
+            "trained module, write its weights to a file and use iw.wrap(factory).load(file)"
         )

@@ -197,8 +197,8 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
             tables[one] is own[one] or one in old.replaced for one in made & set(own)
         ):
             raise FolderError(
-                f"{old.folder.path} cannot be drawn again: an earlier version did not "
-                "store the tables from which others are derived; run the recipe "
-                "again with --fresh, which also repeats its training"
+                f"the figures of {old.folder.path} cannot be drawn again, because an earlier "
+                "version of inweights did not store the tables from which their data are "
+                "derived; run the recipe again with --fresh, which also repeats its training"
             )
     return tables

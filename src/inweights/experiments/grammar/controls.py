@@ -135,7 +135,8 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
     value = value or (shown.value if shown else "")
     if value not in own:
         raise DataError(
-            f"give the column to compare as value=…; the table has {', '.join(own)}"
+            f"no column is given that can be compared; pass value=NAME with one of the columns "
+            f"{', '.join(own)}"
         )
     kind = table.schema[value]
     if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null)):
@@ -197,8 +198,9 @@ def _no_bridge(trial: Trial) -> Trial:
             return replace(trial, world=world, learner=_without(trial, without))
     bridges = ", ".join(chain.from_iterable(_BRIDGES))
     raise ConfigError(
-        f"the control 'no-bridge' removes the facts of one of the roles {bridges}, and "
-        f"facts of other roles must remain; the world has {', '.join(roles)}"
+        f"the control 'no-bridge' requires facts of one of the roles {bridges}, which it "
+        "removes, and facts of at least one other role; the roles of this world are "
+        f"{', '.join(roles)}"
     )
 
 

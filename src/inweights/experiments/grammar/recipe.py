@@ -108,9 +108,9 @@ class Recipe:
     def __post_init__(self) -> None:
         if not self.scales or set(self.scales) != set(self.seeds):
             raise ConfigError(
-                f"recipe {self.name}: settings are given for {', '.join(self.scales) or 'no scale'}"
-                f", seeds for {', '.join(self.seeds) or 'no scale'}; give settings and "
-                "seeds for each scale"
+                f"recipe {self.name}: settings and seeds must be given for the same scales; "
+                f"settings are given for {', '.join(self.scales) or 'none'}, seeds for "
+                f"{', '.join(self.seeds) or 'none'}"
             )
         check_names("scale", self.scales, SCALES, hint=f"Recipe {self.name}.")
         for claim in self.claims:

@@ -62,8 +62,8 @@ class Shown(Config):
         for name in (self.value, self.chance, *self.axes):
             if name and name not in {*self.columns.split(), *_OUTSIDE}:
                 raise ConfigError(
-                    f"a probe declares the column '{name}', which its table does not "
-                    "have"
+                    f"the column '{name}' is declared for a probe, but is not among the "
+                    f"columns of the probe's table: {self.columns}"
                 )
 
     @property

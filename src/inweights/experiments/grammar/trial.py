@@ -286,8 +286,9 @@ class Plan(Carded):
         if lacking:
             names = ", ".join(sorted(lacking))
             raise ConfigError(
-                f"with these settings, no trial is measured by: {names}; a list of settings is "
-                "empty, or a measure names a trial that does not exist"
+                f"with these settings, the following measures apply to no trial: {names}. "
+                "Either a list of settings is empty, or a measure names a trial that does "
+                "not exist"
             )
 
 

@@ -73,7 +73,8 @@ def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
         return recipe
     if not folder.claims:
         raise ConfigError(
-            f"{folder.path} has only some of a recipe's claims, but does not state which"
+            f"the run in {folder.path} was made for only some of its recipe's claims, but its "
+            "config does not name them; run the recipe again"
         )
     return narrowed(recipe, folder.claims)
 

@@ -132,8 +132,9 @@ class Study:
             others = (self.model, self.learner, self.measures, self.controls or None)
             if any(one is not None for one in others):
                 raise ConfigError(
-                    "a function returns its own table; leave out model, learner, "
-                    "measures and controls, or give the config of a world"
+                    "a sweep over a function, which returns its own table, has no model, "
+                    "learner, measures or controls; leave them out, or give the config of a "
+                    "world instead of the function"
                 )
             points = axes.points_of(self.over)
             made = computations_of(self.world, points, replicated=self.replicated)

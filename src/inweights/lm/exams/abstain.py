@@ -113,8 +113,8 @@ def read_unanswerable(
         unanswered += [pairs[i] for i in drawn]
     if not unanswered:
         raise DataError(
-            f"the facts of {place} state each of their {len(frames)} relations for "
-            "every name, so every question has an answer"
+            f"no questions without an answer can be generated: the facts of {place} state "
+            f"each of their {len(frames)} relations for every name"
         )
     known = [pair for pair in stated if pair[1] in frames]
     # The same number of each kind, so that always refusing is not an advantage.

@@ -151,9 +151,9 @@ def _check_same(before: pl.DataFrame, after: pl.DataFrame) -> None:
         alone = one.join(other, on=["id", "question"], how="anti")
         if alone.height:
             raise DataError(
-                f"both models must have answered the same questions; {alone.height} of "
-                f"{one.height} questions of {name} are missing for the other, such as "
-                f"'{alone['id'][0]}'"
+                f"both models must have answered the same questions; {alone.height} of the "
+                f"{one.height} questions of {name}, such as '{alone['id'][0]}', are missing "
+                "from the answers of the other model"
             )
 
 
@@ -195,7 +195,7 @@ def _metric_of(sample: dict[str, Any], wanted: str, file: Path) -> str:
         missing = f"'{wanted}'" if wanted else " or ".join(_METRICS)
         if not available:
             raise DataError(
-                f"{file}: a question has no metric {missing}, so lm-eval did not write the file"
+                f"{file} was not written by lm-eval, because a question has no metric {missing}"
             )
         raise DataError(
             f"{file}: a question has no metric {missing}; it has {', '.join(available)}"

@@ -296,5 +296,5 @@ def _known(kept: Path) -> dict[str, str]:
         return {row["key"]: row["said"] for row in rows}
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise DataError(
-            f"{kept} is not a file of answers ({error}); remove it"
+            f"the stored answers in {kept} cannot be read ({error}); remove this file"
         ) from None

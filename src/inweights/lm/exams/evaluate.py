@@ -94,7 +94,8 @@ def ask_with_thought(
     chained = [q for q in questions if q.steps]
     if not chained:
         raise DataError(
-            "no question has steps; a chain of thought requires the prompts of both hops"
+            "a chain of thought requires questions with the column 'steps', which contains "
+            "the prompts of both hops; no question has steps"
         )
     firsts = [q.steps[0] for q in chained]
     tell = (lambda d, n: progress(d, n, "thinking")) if progress else None

@@ -178,8 +178,9 @@ def _checked(questions: pl.DataFrame) -> list[dict[str, Any]]:
     lacking = [name for name in _NEEDED if name not in questions.columns]
     if lacking:
         raise DataError(
-            f"questions require the columns {', '.join(_NEEDED)}; '{lacking[0]}' is missing from "
-            f"{', '.join(questions.columns)}. 'inweights augment' writes questions"
+            f"the column '{lacking[0]}' is missing; questions require the columns "
+            f"{', '.join(_NEEDED)}, got {', '.join(questions.columns)}. 'inweights augment' "
+            "writes files of questions"
         )
     rows = list(questions.iter_rows(named=True))
     for number, row in enumerate(rows):

@@ -83,8 +83,10 @@ def _rules_of(tokenizer: Any) -> dict[str, Any]:
     of_bytes = any(step["type"] == "ByteLevel" for step in steps)
     if model.get("type") != "BPE" or not of_bytes or model.get("byte_fallback"):
         raise DataError(
-            "only byte-level BPE tokenizers can be written as GGUF; this one is "
-            f"{model.get('type', 'not a fast tokenizer')}; {_OWN_SCRIPT}"
+            "only byte-level BPE tokenizers can be written as GGUF; the type of this "
+            "tokenizer is "
+            f"{model.get('type', 'unknown, because it is not a fast tokenizer')}; "
+            f"{_OWN_SCRIPT}"
         )
     if not model["merges"]:
         raise DataError(

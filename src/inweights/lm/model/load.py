@@ -157,14 +157,14 @@ def load_model(
         >>> load_model("no/such-model")
         Traceback (most recent call last):
         ...
-        inweights.errors.DataError: there is no folder 'no/such-model', and no model of this name in
-        the local cache; give a folder, or allow a download (--download)
+        inweights.errors.DataError: 'no/such-model' is neither a folder nor the name of a model in
+        the local cache; give a folder, or pass --download to download a model of this name
     """
     if dtype in ("int8", "int4", "8bit", "4bit", "nf4"):
         raise ConfigError(
-            f"dtype '{dtype}': training in 8 or 4 bits requires bitsandbytes and a GPU, and is not "
-            "supported; bfloat16 takes half the memory of float32, and 'inweights gguf' writes "
-            "models with 8 or 4 bits per weight, for inference"
+            f"dtype '{dtype}': training in 8 or 4 bits is not supported; bfloat16 takes half "
+            "the memory of float32. For inference, 'inweights gguf' writes models with 8 or "
+            "4 bits per weight"
         )
     check_names("dtype", [dtype], ("float32", "bfloat16", "float16"))
     transformers = optional("hf", "a language model")
@@ -245,12 +245,12 @@ def _read(
             ) from None
         if not download:
             raise DataError(
-                f"there is no folder '{place}', and no model of this name in the local cache; give "
-                "a folder, or allow a download (--download)"
+                f"'{place}' is neither a folder nor the name of a model in the local cache; "
+                "give a folder, or pass --download to download a model of this name"
             ) from None
         raise DataError(
-            f"cannot fetch the {what} of '{place}': there is no network, no such name, "
-            f"no access, or no safetensors file ({type(error).__name__})"
+            f"cannot fetch the {what} of '{place}' ({type(error).__name__}): the network, the "
+            "name, the access rights or the safetensors file may be missing"
         ) from None
 
 

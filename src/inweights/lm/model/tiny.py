@@ -70,7 +70,7 @@ def tiny(seed: int, *, width: int = 32, layers: int = 2) -> tuple[Any, Any]:
         (16, 257)
     """
     if width < 1 or width % 4:
-        raise ConfigError(f"width must be a positive multiple of 4, got {width}")
+        raise ConfigError(f"'width' must be a positive multiple of 4, got {width}")
     tokenizer = byte_tokenizer()
     config = LlamaConfig(
         vocab_size=len(tokenizer),

@@ -220,7 +220,7 @@ def check_ids(ids: Int[Tensor, "*R S"], end: int) -> None:
     )
     if checked and not 0 <= int(ids.min()) <= int(ids.max()) < end:
         raise DataError(
-            f"ids of tokens and positions must be from 0 to {end - 1}, got {int(ids.min())} to "
+            f"token ids and positions must be from 0 to {end - 1}, got {int(ids.min())} to "
             f"{int(ids.max())}"
         )
 

@@ -116,9 +116,9 @@ def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
             )
     if lacking:
         raise ConfigError(
-            f"the trained module '{config.label}' does not exist in this process, "
-            "because it was wrapped as an instance. First wrap it in this process "
-            "with iw.wrap(module), or store its weights in a file and use "
+            f"the weights of the trained module '{config.label}' are not available in this "
+            "process, because the module was wrapped in another process. First wrap it in "
+            "this process with iw.wrap(module), or store its weights in a file and use "
             "iw.wrap(factory).load('weights.safetensors')"
         )
     return [_KEPT[config.weights[place]] for place in places]

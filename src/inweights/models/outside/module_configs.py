@@ -242,7 +242,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         beyond = [seed for seed in seeds if not 0 <= seed < count]
         if beyond:
             raise ConfigError(
-                "each seed of trained modules must be the index of a module, from 0 to "
+                "for trained modules, each seed is the index of a module and must be from 0 to "
                 f"{count - 1}, got {beyond[0]}; use seeds={count}"
             )
         return list(seeds)

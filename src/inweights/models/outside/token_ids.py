@@ -44,8 +44,9 @@ def token_ids(
     if tokens is None:
         if number_of(vocabulary, size) > size:
             raise DataError(
-                f"the world has {number_of(vocabulary)} tokens, but '{label}' returns logits of "
-                f"{size}; give tokens={{name: id}}"
+                f"the world has {number_of(vocabulary)} tokens, but '{label}' returns logits "
+                f"for {size} tokens; pass a dictionary from the names of tokens to ids, "
+                f"tokens={{'name': id}}"
             )
         return names, ()
     if isinstance(tokens, Mapping):
@@ -60,7 +61,7 @@ def token_ids(
     ids = tuple(map(_as_ids, tokens))
     if len(ids) != number_of(vocabulary, len(ids)):
         raise DataError(
-            f"tokens has {len(ids)} entries, but the vocabulary has {number_of(vocabulary)} "
+            f"'tokens' has {len(ids)} entries, but the vocabulary has {number_of(vocabulary)} "
             "tokens; give the ids of each token, in the order of the vocabulary"
         )
     called = names or tuple(f"token {place}" for place in range(len(ids)))

@@ -185,13 +185,13 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
     rows_said, width_said = (part[:_DIGITS] for part in first) if counted else ("", "")
     if counted and int(rows_said) != len(body):
         raise DataError(
-            f"{file} states {rows_said} rows in its first line but has {len(body)}"
+            f"the header of {file} states {rows_said} rows, but the file has {len(body)}"
         )
     width = int(width_said) if counted else _trailing(body[0].split())
     if width > len(body[0]):  # so many numbers have at least as many characters
         raise DataError(
-            f"{file} states at least {width_said} numbers per row in its first line, but its first "
-            f"row has {len(body[0].split()) - 1}"
+            f"the header of {file} states at least {width_said} numbers per row, but the "
+            f"first row has {len(body[0].split()) - 1}"
         )
     names = []
     rows = []

@@ -250,7 +250,8 @@ def vector_of(
     ):
         if len(given) != 2:
             raise DataError(
-                f"a list must contain two prompts, whose states are subtracted, got {len(given)}"
+                "a list must contain two prompts; the state of the second is subtracted from "
+                f"the state of the first; got {len(given)}"
             )
         one, other = (_state_of(text, model, worlds, at, position) for text in given)
         return one - other

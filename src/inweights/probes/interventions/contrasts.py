@@ -126,7 +126,7 @@ def _partners(prompts: Ids, answers: Ids, role: str) -> Ids:
         if (partners >= 0).all():
             return partners
     raise DataError(
-        f"activation patching needs statements of role '{role}' that have the same "
-        f"length and different answers; the {count} here are too few, or have equal "
-        "answers"
+        f"activation patching compares statements of the same length with different prompts and "
+        f"different answers; there are no such pairs for every one of the {count} statements of "
+        f"the role '{role}'"
     )

@@ -74,8 +74,8 @@ def page(
     missing = [name for name in films if name not in worlds]
     if missing:
         raise DataError(
-            f"films of {', '.join(missing)} have no world; use the same names for "
-            f"films and worlds: {', '.join(worlds) or 'there are none'}"
+            f"no world is given for the films {', '.join(missing)}; films and worlds must "
+            f"have the same names, and the names of worlds are: {', '.join(worlds) or 'none'}"
         )
     parts: list[pl.DataFrame] = []
     for graph, by_architecture in films.items():

@@ -72,7 +72,7 @@ def write_logbook(
     try:
         if page.exists() and _has_others(page.read_text(encoding="utf-8")):
             raise ConfigError(
-                f"{page} has cells that were added by others, which would be lost: "
+                f"{page} contains cells that inweights did not write, and would overwrite; "
                 "move them to another page, or choose another folder"
             )
         before = index.read_text(encoding="utf-8") if index.exists() else ""

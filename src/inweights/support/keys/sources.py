@@ -253,8 +253,8 @@ def _content(value: Any, what: str, seen: frozenset[str]) -> Any:
     ):
         return [value.__module__, value.__name__]  # a built-in function
     raise ConfigError(
-        f"{what}, a {type(value).__name__}, whose content cannot be hashed, so changes to it "
-        "would go unnoticed. Pass it as an option, or define it in a module"
+        f"{what} is a {type(value).__name__}, whose content cannot be hashed, so changes to it "
+        "would not be noticed. Pass it as an option, or define it in a module"
     )
 
 

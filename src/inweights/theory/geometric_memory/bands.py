@@ -185,7 +185,7 @@ def _bands(count: int, ends: bytes, kind: Operator) -> Bands:
     parts, component = connected_components(matrix, directed=False)
     if parts == count:
         raise DataError(
-            "the graph has no edge between two nodes, so it has no spectrum"
+            "the graph has no edge between two different nodes, so its spectrum is not defined"
         )
     top = np.zeros(count)
     low = 0.0

@@ -285,7 +285,7 @@ def eigenspaces(
         start += len(nodes)
     if null.all():
         raise DataError(
-            "the graph has no edge between two nodes, so it has no spectrum"
+            "the graph has no edge between two different nodes, so its spectrum is not defined"
         )
     # The degenerate vectors first, then from the largest value down.
     order = np.lexsort((-values, ~null))

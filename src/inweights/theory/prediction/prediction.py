@@ -255,9 +255,9 @@ class Prediction:
         """
         if not all(isinstance(part, Solution) for part in self.parts):
             raise ConfigError(
-                "intervals can be proved only for program (2), but this prediction "
-                "uses the soft program; predict without weight decay, and from "
-                "facts that do not contradict each other"
+                "intervals can be proved only for program (2), which has no weight decay and "
+                "requires facts that do not contradict each other; this prediction used the "
+                "soft program"
             )
         known = self.queries["query"].to_list()
         wanted = known if queries is None else list(queries)

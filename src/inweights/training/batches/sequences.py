@@ -169,8 +169,9 @@ def _pooled(
     if len(sizes) > 1:
         listed = " and ".join(map(str, sorted(sizes)))
         raise DataError(
-            f"phase '{phase.name}': if 'pooled' is true, all replicas must have the same number of "
-            f"distinct inputs of a shape, got {listed}; train them separately"
+            f"phase '{phase.name}': if 'pooled' is true, all replicas must have the same "
+            f"number of distinct inputs of each shape, got {listed}; train the replicas "
+            "separately"
         )
     if sizes == {worlds.shape[1]}:
         return None

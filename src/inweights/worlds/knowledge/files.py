@@ -122,7 +122,7 @@ def _of_file(path: Path, source: Source) -> Iterator[Row]:
         yield from _named(wikidata_facts(path))
     elif suffix in (".gz", ".bz2"):
         raise DataError(
-            f"{path} is not a dump of Wikidata; decompress other files first"
+            f"{path} is compressed, and is not a dump of Wikidata; decompress it first"
         )
     else:
         yield from _of_text(path, source)
@@ -257,7 +257,10 @@ def _below(path: Path, names: Sequence[str]) -> list[Path]:
     home = path.resolve()
     for name in names:
         if home not in (path / name).resolve().parents:
-            raise DataError(f"{path} refers to the file '{name}' outside the folder")
+            raise DataError(
+                f"{path} refers to the file '{name}', which is outside the folder and is not "
+                "read; move the file into the folder"
+            )
     return [path / name for name in names]
 
 

@@ -172,7 +172,8 @@ def _linked(
     """Yield links between nodes as facts, with the names of the nodes."""
     if not links:
         raise DataError(
-            f"{path} is an export of Neo4j with {len(nodes)} nodes and no relationship; export both"
+            f"{path} is an export of Neo4j that contains {len(nodes)} nodes but no "
+            "relationships; export the relationships as well"
         )
     sentence = (
         f"an export of Neo4j with {len(nodes)} nodes, of which only the names are read, and "

@@ -201,8 +201,8 @@ def counterfact_fact(
     triple = (found.get("subject"), found.get("relation_id") or prompt, target)
     if not all(map(_written, triple)):
         raise DataError(
-            f"{where}: a case of CounterFact needs subject, relation_id or prompt, and target_true "
-            f"with str; got {triple}"
+            f"{where}: a case of CounterFact must have the keys 'subject', 'relation_id' or "
+            f"'prompt', and 'target_true', which must have the key 'str'; got {triple}"
         )
     subject, relation, thing = (" ".join(str(part).split()) for part in triple)
     template = _template(prompt.replace("{}", subject, 1), subject)

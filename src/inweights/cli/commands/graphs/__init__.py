@@ -211,7 +211,7 @@ def _graphs(given: Sequence[str], layout: layouts.Layout) -> dict[str, Graph]:
         found[name] = graph
     if not found:
         raise ConfigError(
-            "give a file of edges or the name of a built-in graph: 'inweights atlas karate-club'"
+            "give a file of edges, or a built-in graph, as in 'inweights atlas karate-club'"
         )
     return found
 

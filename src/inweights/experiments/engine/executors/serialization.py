@@ -142,7 +142,9 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     parts = tuple(map(tuple, values["parts"]))
     # A plan on disk may have been truncated or edited.
     if len(parts) != len(runs):
-        raise ValueError(f"expected {len(runs)} lists of parts, got {len(parts)}")
+        raise ValueError(
+            f"expected one list of parts for each of {len(runs)} runs, got {len(parts)} lists"
+        )
     return LearnTask(runs, measures, parts, values["sources"])
 
 
@@ -183,7 +185,8 @@ def _find(name: Any, plugins: Sequence[str]) -> Any:
     module, _, path = str(name).partition(":")
     if module.partition(".")[0] not in package_names(plugins):
         raise ConfigError(
-            f"{name} belongs neither to the library nor to a plugin; name its module with --plugin"
+            f"{name} is defined neither in the library nor in a plugin; name its "
+            "module with --plugin"
         )
     try:
         found: Any = importlib.import_module(module)
@@ -196,5 +199,7 @@ def _find(name: Any, plugins: Sequence[str]) -> Any:
     if str(getattr(found, "__module__", "")).partition(".")[0] not in package_names(
         plugins
     ):
-        raise ConfigError(f"{name} belongs neither to the library nor to a plugin")
+        raise ConfigError(
+            f"{name} is defined neither in the library nor in a plugin; name its own module"
+        )
     return found

@@ -82,7 +82,8 @@ class PaperSetting(Config):
         said = (self.paper is not None, self.every, bool(self.lost), self.unstated)
         if sum(said) != 1:
             raise ConfigError(
-                "give exactly one of 'paper', 'every', 'lost' and 'unstated'"
+                "a setting must have exactly one of the keys 'paper', 'every', 'lost' and "
+                f"'unstated', got {sum(said)} of them"
             )
         if (self.paper is not None or self.every) != bool(self.place):
             raise ConfigError(

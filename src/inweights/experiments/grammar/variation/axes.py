@@ -260,7 +260,8 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
     if isinstance(values, Mapping):
         if len(paths) > 1:
             raise ConfigError(
-                f"the paths '{key}' vary jointly; give a list of tuples, not names"
+                f"the paths '{key}' vary jointly, so their values must be a list of tuples; a "
+                "dictionary that names the values is not possible here"
             )
         return [[(key.strip(), value, str(name))] for name, value in values.items()]
     rows = [

@@ -118,8 +118,8 @@ def rows_together(
     found = set(table["seed"].to_list()) if "seed" in table.columns else set()
     if found != set(seeds):
         raise DataError(
-            f"{function.__name__} must return rows for exactly the seeds {sorted(seeds)}, with a "
-            f"column 'seed', got {sorted(found)}"
+            f"{function.__name__} must return a table with a column 'seed' that contains "
+            f"exactly the seeds {sorted(seeds)}, got the seeds {sorted(found)}"
         )
     return table
 
@@ -138,8 +138,8 @@ def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.Data
     if held := [column for column, kind in table.schema.items() if kind == pl.Object]:
         kind = type(table[held[0]][0]).__name__
         raise DataError(
-            f"{name} returned an object of type {kind} in '{held[0]}', which is not "
-            "allowed; return numbers, strings, or lists of them"
+            f"{name} returned an object of the type {kind} in the column '{held[0]}'; values "
+            "must be numbers, strings, or lists of them"
         )
     if taken := sorted(ours & {*table.columns}):
         raise DataError(

@@ -106,8 +106,9 @@ def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
         return over
     if over and not isinstance(over, Mapping):
         raise ConfigError(
-            f"several configs are given for the {' and '.join(several)}; with a list of points, "
-            'set this part in each point, {"model": GPTConfig()}'
+            "a list of points cannot be combined with several configs for the "
+            f"{' and '.join(several)}; "
+            'set the config in each point instead, as in {"model": GPTConfig()}'
         )
     varied = over if isinstance(over, Mapping) else {}
     for name in several:

@@ -122,8 +122,9 @@ def load_replica(
             )
         if name in names.shared and not target.equal(value.to(target)):
             raise DataError(
-                f"'{name}' is a buffer that all replicas share, and the given one has a different "
-                "value; wrap the modules themselves: iw.wrap([one, other])"
+                f"'{name}' is a buffer that all replicas share, but the given state has a "
+                "different value for it; wrap the modules instead of loading their states: "
+                "iw.wrap([one, other])"
             )
     filled = {known[name] for name in state}
     lacking = [name for name, _ in model.named_parameters() if name not in filled]

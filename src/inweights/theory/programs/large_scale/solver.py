@@ -118,8 +118,8 @@ def solve_large(
         bounds = attempt.bounds
         if bounds.templates is None:
             raise SolverError(
-                f"no matrix with positive margins was found in {step} iterations. "
-                "Allow more time, or look for facts that are incompatible"
+                f"no matrix with positive margins was found in {step} iterations. Increase "
+                "'seconds', or look for facts that contradict each other"
             )
         if bounds.gap > gap:
             bounds.check()

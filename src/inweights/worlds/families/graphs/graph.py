@@ -138,13 +138,13 @@ class Graph(Config, tag_field="kind", tag="graph"):
             )
         if (self.shape == "file") != bool(self.file):
             raise ConfigError(
-                f"graph: shape 'file' and the path of a file require each other, got shape "
-                f"'{self.shape}' and file '{self.file}'"
+                "graph: 'file' must be set if the shape is 'file', and only then, got shape = "
+                f"'{self.shape}' and file = '{self.file}'"
             )
         given = self.shape == "edges"
         if given != bool(self.links) or (self.lone and not given):
             raise ConfigError(
-                f"graph: shape 'edges' and a list of links require each other, got shape "
+                "graph: 'links' must be set if the shape is 'edges', and only then, got shape = "
                 f"'{self.shape}' and {len(self.links)} links"
             )
         if any(len(link) != 2 for link in self.links):

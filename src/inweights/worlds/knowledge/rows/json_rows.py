@@ -57,7 +57,8 @@ def json_rows(path: Path, text: str, records: Records) -> Iterator[Row]:
         ) from None
     if not isinstance(found, list | Mapping):
         raise DataError(
-            f"{path} contains no list; expected the cases of MQuAKE, or objects of facts"
+            f"{path} contains no list; expected a list of cases of MQuAKE, or a list of objects "
+            "with one fact each"
         )
     yield from records.whole(found)
 

@@ -45,8 +45,8 @@ def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
     if len(fields) != 3 or not all(map(str.strip, fields)):
         shown = str([field[:40] for field in fields[:8]])
         raise DataError(
-            f"{where}: {len(fields)} field(s) {shown}; expected three that are not blank: "
-            "subject, relation, object"
+            f"{where}: expected three fields that are not blank (subject, relation, object), "
+            f"got {len(fields)}: {shown}"
         )
     if not re.fullmatch(r"\d{1,4}|", stage.strip()):
         raise DataError(f"{where}: the stage must be a whole number, got '{stage}'")

@@ -39,7 +39,8 @@ class KindOfRelation(Config):
         for template, needed in ((self.ask, "subject"), (self.ask_chain, "phrase")):
             if template and set(re.findall(r"\{(.*?)\}", template)) != {needed, "noun"}:
                 raise ConfigError(
-                    f"wording of a kind: '{template}' must contain {{{needed}}} and {{noun}}"
+                    f"the template '{template}' of a kind of relation must contain "
+                    f"{{{needed}}} and {{noun}}"
                 )
 
 

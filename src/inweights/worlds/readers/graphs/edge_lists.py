@@ -147,8 +147,8 @@ def _refuse_multiline(file: Path, text: str) -> None:
         neighbours += count
     if neighbours:
         raise DataError(
-            f"{file}: each label is followed by a number and that many lines of neighbours, as in "
-            "a multiline adjacency list of networkx; rename the file to end in .mladj"
+            f"{file} looks like a multiline adjacency list of networkx, in which each label is "
+            "followed by its number of neighbours; rename the file to end in .mladj"
         )
 
 

@@ -110,7 +110,7 @@ def _read(
         if places is None:
             keys = ", ".join(map(str, data)) or str(link)[:40]
             raise DataError(
-                f"{path}, link {number}: no source and target; its keys are {keys}"
+                f"{path}: link {number} has no source or no target; its keys are {keys}"
             )
         values = list(data.values())
         u, v = (_key(values[places[role]]) for role in EDGES)

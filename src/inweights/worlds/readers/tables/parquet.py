@@ -62,7 +62,7 @@ def read_parquet(
         kind = "Arrow" if arrow else "Parquet"
         lines = str(error).splitlines()
         raise DataError(
-            f"{path} is not a {kind} file: {lines[0] if lines else 'damaged'}"
+            f"{path} cannot be read as {kind}: {lines[0] if lines else 'the file is damaged'}"
         ) from None
 
 

@@ -171,8 +171,8 @@ def _parsed(
         except csv.Error as error:
             wanted = f"expected {expected}; " if expected else ""
             raise DataError(
-                f"{path}, line {number}: {wanted}{error}; quotes within a cell must be "
-                "doubled"
+                f"{path}, line {number}: {wanted}{error}; if a cell contains a quote, the "
+                "quote must be doubled"
             ) from None
         yield number, cells
 
