@@ -161,7 +161,7 @@ class Pairs:
         return float(own @ ranks / scale) if scale > 0 else np.nan
 
     def rounded(self, angles: Float[NDArray[Any], " P"]) -> float:
-        """Return the rank correlation of distances with cosines that are rounded to 2^16 steps.
+        """Return the rank correlation of distances with cosines that are rounded to 2^16 levels.
 
         Rounding saves time, and changes a correlation by less than 1e-6.
 
@@ -193,7 +193,7 @@ class Pairs:
 def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> Pairs:
     """Choose the pairs of nodes of a graph to compare.
 
-    In a graph with at most :data:`EXACT` nodes, all pairs that a path connects are
+    In a graph with at most :data:`EXACT` nodes, all pairs connected by a path are
     chosen. In a larger graph, sources and targets of up to :data:`PAIRS` pairs are
     drawn.
 

@@ -42,7 +42,7 @@ class Contrast:
     columns: Int[Tensor, "R B 2"]
 
     def difference(self, logits: Float[Tensor, "R B K"]) -> Float[Tensor, "R B"]:
-        """Return the logit of the partner's answer minus the logit of the own answer, ``[R, B]``.
+        """Return the logit of the partner's answer minus that of the statement's own, ``[R, B]``.
 
         The partner of a statement has the same role and length, and a different answer.
 

@@ -177,9 +177,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             recall are fractions from 0 to 1. A missing table raises a ``KeyError``.
 
     Returns:
-        - ``queries``: a row per run and role of two-hop queries (by unseen hops);
-          ``arm`` names model and identities. Columns: all columns of ``accuracy``, plus
-          ``arm``.
+        - ``queries``: a row per run and role of two-hop queries (which of their hops
+          are unseen); ``arm`` names model and identities. Columns: all columns of
+          ``accuracy``, plus ``arm``.
         - ``overall``: a row per run, with the accuracy over all queries. Columns:
           ``model, identity, compositions, seed, accuracy``.
         - ``facts``: a row per run, with the lowest ``accuracy`` over the roles of

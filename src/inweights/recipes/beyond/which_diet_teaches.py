@@ -158,9 +158,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``kept``: a row per run: ``lost``, the accuracy on general questions before
           training minus the accuracy after it; the increase of the loss on other text,
           in bits per token (``rise``); the shares of general answers that repeat
-          themselves (``repeats``) or begin with a trained name (``spilled``); and the
-          number of tokens (``trained``) and ``loss`` of the fine-tuning. Columns:
-          ``condition, seed, lost, rise, repeats, spilled, trained, loss``.
+          themselves (``repeats``) or begin with a name from the training facts
+          (``spilled``); and the number of tokens (``trained``) and ``loss`` of the
+          fine-tuning. Columns: ``condition, seed, lost, rise, repeats, spilled,
+          trained, loss``.
         - ``wrong``: a row per run and kind of question, with the share of generated
           answers that begin with an incorrect name from the world. Columns:
           ``condition, seed, what, wrong``.

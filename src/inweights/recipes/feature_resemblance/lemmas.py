@@ -40,7 +40,7 @@ class Settings(iw.Config):
         n: Number of tuples of the analogy, and of chains of the two-hop world, at least
             2.
         few: Number of tuples of the worlds in which stage 2 is followed step by step,
-            at least 2. Stage 1 is shortened in proportion.
+            at least 2. The number of updates of stage 1 is multiplied by ``few / n``.
         rho: Number of copies of the similarity premise, at least 1.
         slower: Divisor, above 0, of the learning rate of stage 2 if stage 2 is followed
             step by step.

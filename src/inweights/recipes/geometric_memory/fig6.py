@@ -192,14 +192,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``times``: a row per run, in the condition ``the code's, bf16``: ``stored``,
           the first step with a recall of 1; ``positive``, the first step at which the
           margin of each node's least likely neighbour over other nodes is positive on
-          average (null if margins are not measured); ``half_time``, the step at which
-          the energy in the top eigenspaces is half-way to its maximum; ``lag``,
-          ``half_time`` minus ``stored``; and ``ratio``, ``positive`` over ``stored``.
-          Columns: ``graph, architecture, horizon, seed, stored, positive, half_time,
-          lag, ratio``.
+          average (null if not measured); ``half_time``, the step at which the energy in
+          the top eigenspaces is half-way to its maximum; ``lag``, ``half_time`` minus
+          ``stored``; and ``ratio``, ``positive`` over ``stored``. Columns: ``graph,
+          architecture, horizon, seed, stored, positive, half_time, lag, ratio``.
         - ``free``: the rows of ``times`` for the early run of TinyNN with free
           embeddings. Columns: as in ``times``.
-        - ``gpt``: a row per run of TinyGPT: ``half_time`` of its geometry (−ρ between
+        - ``gpt``: a row per run of TinyGPT: ``half_time`` of its geometry (−ρ of
           cosines and hops), ``stored``, and ``lag``, ``half_time`` minus ``stored``.
           Columns: ``graph, architecture, horizon, seed, half_time, stored, lag``.
         - ``node2vec``: a row per run of Node2Vec: half-time of the energy in the top

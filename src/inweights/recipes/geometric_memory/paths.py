@@ -107,7 +107,7 @@ class PathStarTraining(iw.Config):
         precision: Precision of the training, ``fp32`` or ``bf16``.
         task_tokens: Whether sequences begin with a task token, ``[EDGE]`` or ``[PATH]``
             (B.1).
-        pressure: Weight decay in the phase on edges alone; 0 for ``weight_decay``.
+        pressure: Weight decay in the phase on edges alone; if 0, ``weight_decay``.
         settle: Number of further updates on edges alone, with ``weight_decay``.
     """
 
