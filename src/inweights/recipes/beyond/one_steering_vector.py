@@ -248,7 +248,7 @@ def _train(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracies, and by how much each accuracy exceeds half of LoRA's gain.
+    """Return accuracies, and their differences from the mean of the untrained model's and LoRA's.
 
     Args:
         tables: The tables that result from :func:`plan`, by name: ``said``
