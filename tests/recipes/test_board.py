@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.coins import PAPER
 from tests.recipes.ledger_home import (
     CLEAR,
     CLEAR_SCORE,
