@@ -15,7 +15,6 @@ from tests.recipes.ledger_home import (
     CLEAR_SCORE,
     EDGE,
     NEVER,
-    PAPER,
     RECIPE,
     state,
 )
