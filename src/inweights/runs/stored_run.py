@@ -117,9 +117,9 @@ class StoredRun:
 
     @property
     def leftovers(self) -> bool:
-        """Whether the folder of a run in progress or of a replaced run exists, even if unused.
+        """Whether the folder :attr:`work` or :attr:`old` exists, even if no process uses it.
 
-        The folders are :attr:`work`, ``<hash>.work``, and :attr:`old`, ``<hash>.old``.
+        The folders are named ``<hash>.work`` and ``<hash>.old``.
         """
         return self.work.exists() or self.old.exists()
 

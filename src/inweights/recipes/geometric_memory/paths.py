@@ -83,7 +83,7 @@ def recall(every: int = 0, *, apart: bool = False) -> Measure:
 
 
 class PathStarTraining(iw.Config):
-    """Settings of a path-star (several paths from one root, its arms) and of training on it.
+    """Settings of a path-star, a graph of paths (arms) with a common root, and of its training.
 
     A value of the wrong type raises a ``ConfigError``; ranges are checked on use.
 
@@ -152,7 +152,7 @@ class PathStarTraining(iw.Config):
         Args:
             labels: Labels of the trial, by name, which become columns of the tables.
             how: Order of training on edges and paths, by default ``interleaved``;
-                :meth:`curriculum` lists all.
+                :meth:`curriculum` lists all orders.
             loss: ``full path`` (the default; loss over all tokens of a path) or ``first
                 token`` (only over the hardest token, the first after the root; the
                 answer then consists of this token only).
@@ -202,10 +202,10 @@ class PathStarTraining(iw.Config):
         Args:
             how: ``interleaved`` (edges and paths together), ``random`` (the same with
                 frozen embeddings), ``edges first`` (edges, then edges and paths),
-                ``geometry first`` (the same; embeddings are frozen in the second
-                phase), ``permuted`` (the same, but with permuted nodes in the edges of
-                the first phase), ``two phases`` (edges, then paths alone) or ``edges
-                alone``.
+                ``geometry first`` (as ``edges first``, but embeddings are frozen in the
+                second phase), ``permuted`` (as ``geometry first``, but the nodes are
+                permuted in the edges of the first phase), ``two phases`` (edges, then
+                paths alone) or ``edges alone``.
             loss: ``full path`` (the default; loss over all tokens of a path) or ``first
                 token`` (only over the hardest token, the first after the root).
             roles: Roles of the edges to train on: ``edge`` (away from the root),

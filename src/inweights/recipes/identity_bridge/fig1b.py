@@ -41,7 +41,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs of both models for each number of second relations.
+    """Plan training runs of every model for each number of second relations.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``relations`` and ``told``;

@@ -140,7 +140,7 @@ contrast = number("by_model", "contrast")
 
 
 def tighter(more: str, less: str, place: str) -> list[Score]:
-    """Return scores for how much the alignment and contrast of one model exceed another's.
+    """Return scores that compare the alignment and the contrast of two models.
 
     Args:
         more: Label ``model`` of the model whose values are expected to be larger.

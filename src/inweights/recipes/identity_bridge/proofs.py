@@ -21,7 +21,7 @@ def computations(
         sizes: Numbers of entities of each kind at which steps with closed forms are
             checked.
         small: Numbers of entities of each kind at which steps with random or full
-            matrices are checked. The cost of these steps grows quickly with the number.
+            matrices are checked. The cost of a step grows quickly with this number.
         worlds: Pairs of the number of subjects and the complexity of worlds for which
             the full program (2) is solved, with and without identities. Program (2)
             (§4.3) minimises the nuclear norm of the matrix of logits, subject to

@@ -30,8 +30,8 @@ class Settings(iw.Config):
         full: Values of ``N`` at which the full program is compared with the symmetric
             one; each from 2 to 10⁹.
         ties: Value of ``N`` in the worlds with complexity above 1; at least 2.
-        complexities: Values of ``C``, the number of objects per subject, in those
-            worlds; each from 1 to ``ties``.
+        complexities: Values of ``C``, the number of objects per subject, in the
+            worlds of ``ties``; each from 1 to ``ties``.
         trained: Value of ``N`` in the worlds on which models are trained; at least 2.
         steps: Number of updates of each training run.
         every: Number of updates between two measurements of the direction of the
@@ -123,7 +123,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return margins, the predicted accuracy minus 1/C, and whether signs of margins agree.
+    """Return margins, predicted accuracies minus 1/C, and whether margins have predicted signs.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial

@@ -32,7 +32,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan training runs for each number of examples and counter-examples.
+    """Plan training runs for each pair of numbers of examples and counter-examples.
 
     Args:
         settings: The recipe's settings, such as ``groups``, ``members`` and ``told``;

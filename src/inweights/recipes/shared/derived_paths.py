@@ -6,7 +6,7 @@ import polars as pl
 
 
 def hardest(paths: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows for the hardest token of held-out paths, the first one after the root.
+    """Return the rows for the hardest token of held-out paths, the token after the root.
 
     Args:
         paths: Table of :func:`inweights.probes.path_accuracy`.

@@ -97,9 +97,9 @@ class Still:
     """A figure with a fixed layout, for files and pages.
 
     Args:
-        picture: The figure, whose layout engine is removed; also an attribute.
+        picture: The figure, whose layout engine is removed. It is also an attribute.
         name: Identifier of the figure on its page, which is part of the ids within its
-            SVG, so that they are unique; also an attribute.
+            SVG, so that the ids are unique. It is also an attribute.
     """
 
     def __init__(self, picture: Figure, name: str) -> None:

@@ -70,7 +70,8 @@ def check(films: pl.DataFrame, graphs: pl.DataFrame) -> None:
 
     Raises:
         DataError: A table has no rows or lacks a column, or the graph of an animation
-            is missing. It is not checked that both have the same number of nodes.
+            is missing. It is not checked that an animation and its graph have the same
+            number of nodes.
     """
     tidy.require("atlas", films, {name: name for name in _FILMS})
     tidy.require("atlas", graphs, {name: name for name in _GRAPHS})

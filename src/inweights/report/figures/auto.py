@@ -64,8 +64,8 @@ class Auto:
             declares, or the name of the column.
         y_label: Label of the vertical axis; by default the one that the probe declares,
             or the name of the column.
-        y_limits: Smallest and largest value shown. By default the limits that the probe
-            declares. If it declares none, they are 0 and 1 for Booleans, and for
+        y_limits: Smallest and largest value shown; by default the limits that the probe
+            declares. If the probe declares none, they are 0 and 1 for Booleans, and for
             numbers from 0 to 1 in a column with a word such as ``accuracy`` or
             ``recall`` in its name; otherwise the range of the data.
         x_log: Whether the horizontal axis is logarithmic. By default it is logarithmic

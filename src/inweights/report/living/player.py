@@ -43,7 +43,7 @@ def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
     Args:
         *tables: Curves, matrices and states, as for :class:`ThroughTime`.
         name: Id of the figure on its page.
-        **options: Options of this class, such as ``row_group`` and ``moments``.
+        **options: Options of :class:`ThroughTime`, such as ``row_group``.
 
     Raises:
         DataError: The tables or ``moments`` are invalid; see :class:`ThroughTime`.

@@ -47,7 +47,7 @@ def write_export(
     Args:
         outcome: The run.
         folder: Folder of the files, which is created if necessary. Existing files with
-            these names are replaced.
+            the same names are replaced.
         pdf: Whether to write ``<figure>.pdf`` for each figure; False by default.
         latex: Whether to write ``claims.tex``, if the run has claims; False by default.
         csv: Whether to write ``claims.csv`` and, for each table, ``<table>.csv``; False
@@ -143,7 +143,8 @@ def claims_csv(claims: Sequence[ClaimResult], *, raw: bool = False) -> str:
         printed number as text; ``least`` and ``most``, the ends of the target range;
         ``verdict``; ``measured`` with its interval from ``low`` to ``high`` at the
         confidence level ``level``; ``seeds``, the number of seeds; ``condition``; and
-        ``case``, the name of the deciding case. Missing values are empty.
+        ``case``, the name of the case that is farthest from being reproduced, if a
+        claim has several. Missing values are empty.
     """
     named = {
         "claim": "text",

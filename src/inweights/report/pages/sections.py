@@ -179,8 +179,8 @@ def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
     Args:
         tables: Tables of a run, by name. A probe's table has the column ``seed`` before
-            its own columns, and the column ``control`` if controls were run. Probes
-            without a declared value are ignored; the result may be empty.
+            its own columns, and the column ``control`` if controls were run. Tables of
+            probes without a description are ignored; the result may be empty.
     """
     parts = []
     without = []

@@ -27,7 +27,7 @@ _INSTALLED = ("site-packages", "dist-packages")
 def file_of(module: str) -> Path | None:
     """Return the source file of an imported module; ``None`` if it has none, as in a notebook.
 
-    It is also ``None`` for ``__main__`` and for a module that is not imported.
+    The result is also ``None`` for ``__main__`` and for a module that is not imported.
 
     Args:
         module: Dotted name of the module.

@@ -146,13 +146,13 @@ def paired_interval(
 
     The difference is ``(gained - lost) / total``. The interval is Tango's score
     interval (1998, equations 6 and 7). Unlike Student's, its width is positive even if no
-    question or every question changed, and it stays within [-1, 1]. McNemar's test uses
+    answer or every answer changed, and it stays within [-1, 1]. McNemar's test uses
     the same numbers.
 
     Args:
         gained: Number of questions whose answer became correct.
         lost: Number of questions whose answer became incorrect.
-        total: Number of all questions, at least 1, including those that did not change.
+        total: Number of all questions, at least 1, with changed or unchanged answers.
         alpha: Probability that the interval misses the true difference.
 
     Returns:

@@ -247,8 +247,8 @@ def eigenspaces(
     Args:
         symmetric: The negative Laplacian, ``[N, N]``, of ``N`` nodes (:func:`operator`).
         tolerance: Largest difference between neighbouring eigenvalues that are treated
-            as equal, relative to the largest absolute eigenvalue (or to 1 if that is
-            larger).
+            as equal, relative to the largest absolute eigenvalue, or to 1 if all
+            absolute eigenvalues are smaller.
 
     Returns:
         All eigenvalues and eigenvectors, and the eigenspace of each.

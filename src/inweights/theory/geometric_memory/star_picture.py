@@ -91,11 +91,10 @@ def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFra
     Returns:
         One row with the columns ``told`` (fraction, from 0 to 1, of the queried paths
         that are facts; in the in-context task, only facts about the same graph are
-        considered), ``edges``
-        (fraction of the edges of queried paths that facts or the prompt state),
-        ``first`` (number of children of the root, each of which may be the first node
-        of a path), ``later`` (largest number of children of any other node on a path; 1
-        if each node determines the next).
+        considered), ``edges`` (fraction of the edges of queried paths that facts or the
+        prompt state), ``first`` (number of children of the root, each of which may be
+        the first node of a path) and ``later`` (largest number of children of any other
+        node on a path; 1 if each node determines the next).
 
     Raises:
         DataError: The in-weights task has no facts of the role ``edge``.

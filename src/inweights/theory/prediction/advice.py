@@ -39,10 +39,10 @@ class Advice:
         mended: Indices of queries that follow only if the identities are added.
         open: Indices of queries that do not follow even if the identities are added, in
             the parts of the world that have advice.
-        broken: Indices of queries that follow only if they are not added.
-        status: Status of the solution that verified the advice, ``certified`` or ``not
-            certified``.
-        gap: Relative gap of that solution, or of the least certain solution of a part.
+        broken: Indices of queries that follow only if the identities are not added.
+        status: Status of the verifying solution, ``certified`` or ``not certified``.
+        gap: Relative gap of that solution. For several parts, the largest gap of the
+            solutions that are not certified, or of all solutions if all are certified.
         solutions: Number of programs that were solved to find the advice.
         why: Reason why not all identities that could help can be stored; may be empty.
         most: Number of identities that could help, and how many more queries follow if

@@ -140,9 +140,10 @@ def teach(
         texts); ``hit`` (whether the answer is correct) and ``chance`` (probability of
         guessing it); ``held`` (whether the chain passes through a held-out bridge);
         ``wrong`` (for a composition, whether the generated answer begins with an
-        incorrect name from the world); and, for general questions and texts,
-        ``runs_on``, ``repeats``, ``spilled`` and ``nats``. Columns that do not apply to
-        a kind are null.
+        incorrect name from the world); and, as
+        :func:`~inweights.lm.exams.general.general_knowledge` describes them,
+        ``runs_on``, ``repeats`` and ``spilled`` for general questions, and ``nats`` for
+        texts. Columns that do not apply to a kind are null.
 
         An additional row, whose ``what`` is ``training``, contains ``trained`` (number
         of tokens) and ``loss`` (mean over the last pass, in nats).
