@@ -137,7 +137,7 @@ def solve_piece(
         The solution, and the reason why the soft program was solved: an empty string if
         program (2) of Identity Bridge (§4.3) was solved, or if a decay was given. The
         status of the solution is ``not certified`` if a limit was reached before the
-        gap.
+        requested gap was certified.
 
     Raises:
         DataError: Program (2) is to be solved with ``answers="one"`` and facts that

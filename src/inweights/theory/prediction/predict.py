@@ -89,7 +89,7 @@ def predict(
             and from which an interrupted prediction continues. One program is then
             solved for all facts, however long that is expected to take. If ``None``,
             nothing is stored.
-        progress: Called with description, iteration and gap; ``None`` for no reports.
+        progress: Called with a text, an iteration number and a gap; ``None`` for no calls.
 
     Returns:
         The prediction: answer, margin and verdict (see :class:`.Prediction`) of every

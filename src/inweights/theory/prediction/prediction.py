@@ -62,14 +62,15 @@ class Prediction:
         world: The world; ``query`` and ``fact`` in the tables are indices in it.
         queries: One row per query: ``query`` (its index), ``part`` (index in
             :attr:`parts`), ``prompt``, ``answer`` (the first correct answer),
-            ``right_answers`` (their number), ``chance`` (fraction of the outputs that
-            are correct), ``predicted`` (the output with the largest logit), ``margin``
-            (of the best correct answer over the best wrong output, in units of the
-            smallest margin of the facts or, with decay, of their median margin),
-            ``verdict``, ``tied`` (number of outputs within the tolerance of the
-            largest), ``expected`` (fraction of these outputs that are correct: the
-            expected accuracy), ``role``, ``pattern`` (form of the prompt and answer:
-            relations by name, other tokens by their group), ``out_of_distribution``.
+            ``right_answers`` (number of correct answers), ``chance`` (fraction of the
+            outputs that are correct), ``predicted`` (the output with the largest
+            logit), ``margin`` (of the best correct answer over the best wrong output,
+            in units of the smallest margin of the facts or, with decay, of their median
+            margin), ``verdict``, ``tied`` (number of outputs whose logits are within
+            the tolerance of the largest logit), ``expected`` (fraction of these outputs
+            that are correct: the expected accuracy), ``role``, ``pattern`` (form of the
+            prompt and answer: relations by name, other tokens by their group),
+            ``out_of_distribution``.
             The verdict is ``follows`` if the margin is above the tolerance, ``fails``
             if it is below minus the tolerance, and otherwise ``tied``. Queries of the
             role ``unstated`` have no correct answer; their ``margin`` is the lead over
@@ -225,8 +226,9 @@ class Prediction:
         :func:`~inweights.theory.margin_bounds`.
 
         Args:
-            accuracy: Half of the largest width at which an interval is narrow enough;
-                if ``None``, it is narrowed only until it proves the verdict.
+            accuracy: Distance from the margin of the solution at which an end of an
+                interval is tight enough (for a tie: an end at most ``tie`` from 0). If
+                ``None``, an interval is narrowed only until it proves the verdict.
             queries: Indices of the queries; ``None`` for all queries. For the other
                 queries, the new columns are null.
             tie: Margins of at most this absolute value are ties.

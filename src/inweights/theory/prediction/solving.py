@@ -16,8 +16,9 @@ class Solving:
         answers: ``several`` (all answers to a prompt are correct) or ``one`` (they
             contradict each other, which is an error).
         decay: Weight decay of the training that is predicted, above 0; if ``None``, the
-            limit of long training without decay is predicted where facts and prompts
-            allow it, and otherwise a small decay is used.
+            limit of long training without decay is predicted if all facts can be stored
+            and the prompts of identities are single tokens; otherwise, a small decay is
+            used.
         gap: Relative duality gap to certify, at least 1e-7 and below 1.
         seconds: Time limit for all programs together, in seconds, from 0 to 10**7;
             solutions that are not finished in time are not certified.

@@ -46,7 +46,7 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
 
     Returns:
         One row per query, with the columns ``query`` (its index), ``prompt``,
-        ``answer`` (the first correct answer), ``right_answers`` (their number),
+        ``answer`` (the first correct answer), ``right_answers`` (number of correct answers),
         ``chance`` (fraction of the outputs that are correct), ``predicted`` (the output
         with the largest logit), ``margin`` (of the best correct answer over the best
         wrong output, divided by ``solution.scale``), ``verdict`` (``follows`` if the

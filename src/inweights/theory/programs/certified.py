@@ -30,8 +30,8 @@ class Certified:
             certified``. The gap is valid in both cases.
         templates: The logit matrix ``W``, ``[P, K]`` (``P`` input tokens, ``K``
             outputs): one row of logits for each input token.
-        optimum: Objective at ``W``, which is an upper bound on the smallest value.
-        bound: Certified lower bound on the smallest value.
+        optimum: Value of the objective at ``W``, an upper bound on its smallest value.
+        bound: Certified lower bound on the smallest value of the objective.
         dual: Dual variables that certify the bound, ``[M, K]`` (``M`` distinct
             prompts).
         gap: Relative duality gap, ``(optimum - bound) / optimum``.

@@ -22,8 +22,8 @@ def idle_drive(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     vectors ``E`` by ``S E``. Here ``S`` is the symmetric part of ``(A − d 1ᵀ/V) N /
     M``, with adjacency matrix ``A`` and degrees ``d``. Along the constant direction
     (the mean of the nodes), the growth rate is ``1ᵀ S 1 / N = 1 − N/V = k / (N + k)``,
-    which is 0 without idle classes. Across it, the term ``d 1ᵀ`` vanishes, so that
-    ``k`` has no effect there.
+    which is 0 without idle classes. On vectors orthogonal to this direction, the term
+    ``d 1ᵀ`` vanishes, so that ``k`` has no effect on their growth rates.
 
     Args:
         world: Config of a graph; its ``idle_tokens`` is ``k``.

@@ -99,7 +99,7 @@ def check_single_answers(statements: Statements, kind: str) -> None:
         kind: Name of the statements in messages: ``fact`` or ``query``.
 
     Raises:
-        DataError: An answer has no tokens or several.
+        DataError: An answer has no token or several tokens.
     """
     lengths = np.diff(statements.answer_ends, prepend=0)
     if (lengths != 1).any():

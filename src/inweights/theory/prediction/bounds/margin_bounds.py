@@ -46,8 +46,9 @@ def margin_bounds(
             starting from this point. If it contains a second matrix (``another``), as
             solutions for thousands of facts do, all intervals are left open.
         queries: Indices of the queries; ``None`` for all queries.
-        accuracy: Half of the largest width at which an interval is narrow enough, above
-            0. If ``None``, an interval is narrowed only until it proves that the margin
+        accuracy: Distance from the margin of the solution at which an end of an interval
+            is tight enough (for a tie: an end at most ``tie`` from 0); above 0. If
+            ``None``, an interval is narrowed only until it proves that the margin
             is above ``tie``, or below ``-tie``. In this case, the solver runs a few
             times for a query that fails, and once per rival for a query that follows.
         tie: Margins of at most this absolute value are ties.

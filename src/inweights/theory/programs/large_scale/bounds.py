@@ -288,9 +288,9 @@ class Bounds:
         self.dual /= np.float32(size)
 
     def take_another(self) -> None:
-        """Repair :attr:`others`; store the first that is near the optimum as :attr:`another`.
+        """Repair each of :attr:`others`, and store the first near the optimum as :attr:`another`.
 
-        Its norm exceeds the optimum by at most 1% or the gap, whichever is larger.
+        The norm of a matrix near the optimum exceeds it by at most 1% or the gap.
         """
         for candidate in self.others:
             another, least = self._repair(candidate)

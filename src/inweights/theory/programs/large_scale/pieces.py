@@ -57,9 +57,10 @@ def start_near(
         own: Result of :func:`own_inputs`.
 
     Returns:
-        Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs), in single precision:
-        the share of ``own`` for an own input of a prompt and its correct answers, 1 for
-        other inputs and all correct answers to their prompts, otherwise 0.
+        Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs), in single precision.
+        The entry of an own input of a prompt and a correct answer to this prompt is the
+        share that ``own`` contains; the entry of any other input of the prompt and the
+        answer is 1. All remaining entries are 0.
     """
     prompts, inputs, outputs, share = own
     start: Any = np.zeros(program.shape, np.float32)
@@ -89,13 +90,13 @@ def largest_of_gram(
 ) -> tuple[Float[Floats, " k"], Float[Floats, "K k"]]:
     """Return the largest eigenvalues of a Gram matrix, with their eigenvectors.
 
-    Lanczos' method takes less time, but its rounding errors depend on where its arrays
-    lie in memory, so that two runs would differ.
+    Lanczos' method would take less time, but it is not used: its rounding errors depend
+    on where its arrays lie in memory, so that two runs would differ.
 
     Args:
         gram: The matrix, ``[K, K]`` (``K`` outputs).
         count: Largest number ``k`` of eigenvalues. There are fewer for a smaller
-            matrix, and may be fewer if some are nearly equal.
+            matrix, and may be fewer if some eigenvalues are nearly equal.
 
     Returns:
         Eigenvalues in ascending order, ``[k]``, and eigenvectors as columns, ``[K,

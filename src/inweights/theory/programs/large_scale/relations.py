@@ -78,8 +78,8 @@ class Relations:
     def ranges(self) -> Bool[Bools, "relations K"]:
         """Boolean mask of the outputs that are correct for at least one prompt with each relation.
 
-        Its shape is ``[relations + 1, K]`` (``K`` outputs). The last row contains all
-        outputs.
+        Its shape is ``[relations + 1, K]`` (``K`` outputs). The last row, which belongs
+        to prompts without a relation, is true for all outputs.
         """
         known = np.flatnonzero(self.place >= 0)
         size = len(self.inputs) + 1, self.program.shape[0]

@@ -212,8 +212,8 @@ class _Scaled:
         Args:
             outside: The scale, above 0 and at most 1. The probability that it removes
                 is added to the stated answers.
-            decay: ``λ``, to which the norm is reduced by moving everything towards the
-                stated answers.
+            decay: ``λ``. If the operator norm of the gradient exceeds ``λ``, all
+                distributions are moved towards the stated answers until it is ``λ``.
         """
         less = 1.0 - outside
         first, mixed, second = self._squares
