@@ -182,7 +182,7 @@ def test_moments(frames: int) -> None:
 
 
 def test_refuses_another_world(descent: pl.DataFrame) -> None:
-    with pytest.raises(DataError, match="must have a Gram matrix of 16 nodes"):
+    with pytest.raises(DataError, match="must contain a Gram matrix for 16 nodes"):
         render_frames(descent, Graph(shape="grid").build())
     with pytest.raises(DataError, match="no fact"):
         render_frames(descent, TwoHop(n=4, identity=False).build())

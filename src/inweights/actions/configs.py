@@ -71,7 +71,7 @@ def to_dict(config: Config) -> dict[str, Any]:
 def from_dict(values: Mapping[str, Any]) -> Any:
     """Create the config described by a dictionary; missing fields have their default values.
 
-    A user's own class is found only if its module is already imported. The function
+    A user-defined class is found only if its module is already imported. The function
     itself imports only modules of this library.
 
     Args:

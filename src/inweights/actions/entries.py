@@ -1,4 +1,4 @@
-"""Enter a user's own model in the league, a table in which models are compared.
+"""Enter a user-defined model in the league, a table in which models are compared.
 
 :func:`league` runs the league's recipe for the model and returns the table.
 :func:`submit` writes an entry: a folder with ``config.json`` (settings, seeds, hashes

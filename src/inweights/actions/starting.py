@@ -1,4 +1,4 @@
-"""Write template files: examples, and files for a user's own world, probe, recipe or study.
+"""Write template files: examples, and files for a user-defined world, probe, recipe or study.
 
 :func:`examples` writes sample data and a study, and :func:`new` writes a working file
 with its test.

@@ -108,7 +108,7 @@ def guarded(function: Callable[P, T]) -> Callable[P, T]:
 
     Python's errors for an unsuitable value, such as ``TypeError``, ``ValueError``,
     ``AttributeError`` or ``KeyError``, and errors of polars are replaced by a
-    ``DataError``. The following errors are not replaced: errors in a user's own code,
+    ``DataError``. The following errors are not replaced: errors in user-defined code,
     such as a function that is passed in; Python's error for a missing argument; and
     every :class:`~inweights.errors.InweightsError`.
 

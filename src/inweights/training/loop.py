@@ -101,7 +101,7 @@ def train(
             trains the model.
         cuda_graph: Whether a step on a GPU is captured as a CUDA graph and replayed. By
             default it is captured if possible: for an architecture of the library, in
-            one process, and without dropout, gradient noise or a user's own code.
+            one process, and without dropout, gradient noise or user-defined code.
         keep_diverged: If true, return a result even if every replica diverged; by
             default an error is raised.
 
@@ -117,7 +117,7 @@ def train(
             model does not support, or has random offsets for a model without position
             embeddings; a user's loss, penalty, schedule or optimizer cannot be loaded
             or returns an invalid value; ``shards`` or ``cuda_graph`` is given although
-            steps have dropout, gradient noise or a user's own code; or ``cuda_graph``
+            steps have dropout, gradient noise or user-defined code; or ``cuda_graph``
             is true and the model is not on a GPU.
         DataError: The worlds do not fit the model; a phase names roles or tokens, or
             edits facts, that the world does not contain; or a label is not among the

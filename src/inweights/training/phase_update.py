@@ -266,7 +266,7 @@ def update_parameters(
         compute: Function that returns the losses ``[R]`` of a batch and writes their
             gradients.
         parameters: The matrices of ``P`` parameters and their gradients, ``[R, P]``.
-        optimizer: Optimizer of the parameters. A user's own optimizer may compute
+        optimizer: Optimizer of the parameters. A user-defined optimizer may compute
             losses several times per step.
         shards: Object that sums gradients and gathers parameters if several processes
             train one model; otherwise ``None``.

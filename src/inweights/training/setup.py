@@ -170,7 +170,7 @@ def prepare(
             ``every`` is below 1; a phase names a parameter that does not exist, or
             trains no parameter; the model does not support an edit; or steps are to be
             shared among processes or captured, which is impossible with dropout,
-            gradient noise or a user's own code.
+            gradient noise or user-defined code.
         DataError: The worlds do not fit the model, or an edit names a role that the
             world does not have, or more facts than it has.
     """

@@ -62,7 +62,7 @@ def forecast(
     until the settings, the stored runs or the library change.
 
     Args:
-        recipe: Name of a recipe, or a user's own recipe.
+        recipe: Name of a recipe, or a user-defined recipe.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
         seeds: Number of seeds, or a list of root seeds; by default as for :func:`run`.
         overrides: Changed settings, such as ``["n=10"]`` or ``{"n": 10}``; by default

@@ -152,7 +152,7 @@ def _changes(
 
 @base.options
 class Entry:
-    """Options for the entry of a user's own model in the league.
+    """Options for the entry of a user-defined model in the league.
 
     Attributes:
         name: Name of the model in the table; by default the name of its factory.

@@ -129,7 +129,7 @@ def answers(rows: pl.DataFrame, *, json: bool) -> None:
 def standings(
     rows: pl.DataFrame, outcome: Outcome | None, entries: Sequence[Path], *, json: bool
 ) -> None:
-    """Print the accuracy on all two-hop queries, with a user's own model first.
+    """Print the accuracy on all two-hop queries, with a user-defined model first.
 
     Args:
         rows: Scores of each model, as :func:`inweights.league` returns them.

@@ -1,7 +1,7 @@
 """Create claims from sentences and scores with their targets.
 
 :class:`Stating` creates the claims of one recipe, and :func:`own_claim` creates a claim
-of a study or about a user's own table. Both return a
+of a study or about a user-defined table. Both return a
 :class:`~inweights.experiments.claims.claim.Claim`, which :mod:`~.verdict` judges.
 """
 

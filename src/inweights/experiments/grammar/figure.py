@@ -1,7 +1,7 @@
 """Describe figures as data: drawing functions and the tables that they show.
 
 :class:`Figure` names a drawing function of :mod:`inweights.report.figures.draw`, which
-checks the options of the figure. A user's own drawing function is used by
+checks the options of the figure. A user-defined drawing function is used by
 ``Figure(kind="mine", options={...})``.
 :class:`~inweights.experiments.grammar.shown.Shown` describes a probe's table, so that a
 figure can be chosen for it.

@@ -1,6 +1,6 @@
 """Describe what a probe measures, so that figures and controls can be chosen for its table.
 
-:class:`Shown` is the description, :func:`shows` attaches one to a user's own probe, and
+:class:`Shown` is the description, :func:`shows` attaches one to a user-defined probe, and
 :func:`shown_in` finds the description that fits the columns of a table.
 """
 

@@ -120,8 +120,8 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], path: str) -> None:
         if own[name].shape != value.shape:
             raise DataError(
                 f"'{name}' has the shape {list(value.shape)} in {path}, but "
-                f"{list(own[name].shape)} "
-                "in the module; check the settings of the factory, and vocabulary="
+                f"{list(own[name].shape)} in the module; check the settings of the factory and "
+                "the argument 'vocabulary'"
             )
     filled = {own[name].data_ptr() for name in state}
     learnt = dict(module.named_parameters())

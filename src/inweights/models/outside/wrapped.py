@@ -33,12 +33,13 @@ _BASE = 2**62 + 20_221
 
 
 class Wrapped(ModuleCaller):
-    """Model of ``R`` modules from a factory; its parameters and states have the module's own names.
+    """Model that combines ``R`` modules made by a factory.
 
-    The module itself does not store parameters: each call passes it the parameters of
-    all replicas, or of one replica after another if an operation cannot be batched.
-    Parameters that need no gradient, and buffers that differ between modules, become
-    buffers with a replica axis; other buffers are shared.
+    Its parameters and states have the names that they have in the module. The module
+    itself does not store parameters: each call passes it the parameters of all replicas,
+    or of one replica after another if an operation cannot be batched. Parameters that
+    need no gradient, and buffers that differ between modules, become buffers with a
+    replica axis; other buffers are shared.
 
     Args:
         config: The factory and its options, made by :func:`inweights.wrap`.

@@ -61,7 +61,7 @@ def patch(
 
     Raises:
         ConfigError: The layer, head or ``at`` is unknown, a prompt is longer than the
-            model's limit, or the layer of a user's own model cannot be replaced because
+            model's limit, or the layer of a user-defined model cannot be replaced because
             the model does not pass it to hooks.
         DataError: The position does not exist in the prompts, ``state`` cannot be
             broadcast to the replaced state, or ``tokens`` are not token ids of the

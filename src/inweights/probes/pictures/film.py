@@ -187,8 +187,9 @@ def _render_small(
     def render(frame: dict[str, Any]) -> tuple[Floats, dict[str, Any]]:
         if len(frame["gram"]) != len(lower[0]):
             raise DataError(
-                f"the film at step {frame['step']} must have a Gram matrix of {n} nodes, which is "
-                f"{len(lower[0])} numbers, got {len(frame['gram'])}; pass the recorded world"
+                f"the frame of step {frame['step']} must contain a Gram matrix for {n} nodes "
+                f"({len(lower[0])} numbers), got {len(frame['gram'])} numbers; pass the world "
+                "from which the film was recorded"
             )
         gram = np.zeros((n, n))
         gram[lower] = frame["gram"]
@@ -219,9 +220,8 @@ def _render_large(
         flat = np.array([] if given is None else given, dtype=np.float64)
         if not len(flat) or len(flat) % count:
             raise DataError(
-                f"the film at step {frame['step']} must have vectors of {count} nodes, got "
-                f"{len(flat)} "
-                "numbers; pass the recorded world"
+                f"the frame of step {frame['step']} must contain vectors for {count} nodes, got "
+                f"{len(flat)} numbers; pass the world from which the film was recorded"
             )
         vectors = flat.reshape(count, -1)
         centred = vectors - vectors.mean(0)

@@ -54,7 +54,7 @@ def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
             wrong.
         DataError: A table or a column is missing, a column contains no numbers, or a
             table has no rows.
-        Exception: Any error raised by a user's own drawing function.
+        Exception: Any error raised by a user-defined drawing function.
 
     Example:
         >>> from types import SimpleNamespace
@@ -91,7 +91,7 @@ def draw_for_phone(
     """Draw a figure for a narrow window, with stacked panels and text of the usual size.
 
     The library's own drawing functions have a layout for narrow windows. A figure that
-    a user's own function returned is made narrower if its panels are in a single
+    a user-defined function returned is made narrower if its panels are in a single
     column.
 
     Args:
@@ -108,7 +108,7 @@ def draw_for_phone(
             wrong.
         DataError: A table or a column is missing, a column contains no numbers, or a
             table has no rows.
-        Exception: Any error raised by a user's own drawing function.
+        Exception: Any error raised by a user-defined drawing function.
     """
     with style.on_a_phone():
         picture = draw(figure, tables)

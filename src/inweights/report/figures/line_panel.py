@@ -1,7 +1,7 @@
 """Draw one panel of lines: means over seeds with 95% intervals, and every seed as a dot.
 
 The drawing ``lines`` consists of one or more panels (:class:`Panel`), and
-:func:`inweights.plot` draws a panel into a user's own axes.
+:func:`inweights.plot` draws a panel into axes that the user provides.
 """
 
 from collections.abc import Mapping, Sequence

@@ -51,7 +51,7 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
             number of tables; or the settings of the run do not match its recipe.
         DataError: A figure names a table or column that does not exist, or a table
             without rows.
-        Exception: Any error raised by a recipe's function or by a user's own drawing
+        Exception: Any error raised by a recipe's function or by a user-defined drawing
             function.
     """
     run = content.outcome
@@ -104,7 +104,7 @@ def write_figures(
             number of tables.
         DataError: A figure names a table or column that does not exist, or a table
             without rows.
-        Exception: Any error raised by a user's own drawing function.
+        Exception: Any error raised by a user-defined drawing function.
         OSError: A file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -128,7 +128,7 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
             number of tables; or the settings of the run do not match its recipe.
         DataError: A figure names a table or column that does not exist, or a table
             without rows.
-        Exception: Any error raised by a recipe's function or by a user's own drawing
+        Exception: Any error raised by a recipe's function or by a user-defined drawing
             function.
         OSError: A file cannot be written.
     """

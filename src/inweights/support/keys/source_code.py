@@ -35,7 +35,7 @@ def file_of(module: str) -> Path | None:
     Raises:
         ConfigError: The module is a user's own, and its file was edited after it was
             imported.
-        DataError: The file of a user's own module cannot be read.
+        DataError: The file of a user-defined module cannot be read.
     """
     loaded = sys.modules.get(module)
     name = getattr(loaded, "__file__", None)
@@ -54,7 +54,7 @@ def file_of(module: str) -> Path | None:
 
 
 def is_own(module: str, file: Path) -> bool:
-    """Return whether a module is the user's own, not part of Python, this library or a package.
+    """Return whether a module is not part of Python, of this library or of an installed package.
 
     A module is treated as installed if its file is in ``site-packages`` or
     ``dist-packages``.

@@ -25,7 +25,7 @@ class Optimizer(Config):
 
     Attributes:
         kind: ``sgd`` or ``adam``, which add the weight decay to the gradient, or
-            ``adamw``, which shrinks the weights directly. Alternatively a user's own
+            ``adamw``, which shrinks the weights directly. Alternatively a user-defined
             optimizer: a ``torch.optim`` class, or a function that returns optimizers.
             The class or function is called with pairs of name and parameter, ``lr``,
             ``weight_decay`` if that is set, and the arguments bound by
@@ -35,7 +35,7 @@ class Optimizer(Config):
         rate: Peak learning rate, above 0; the :class:`Schedule` multiplies it by a
             factor.
         weight_decay: Coefficient of the weight decay. By default .01 for ``adamw`` and
-            0 for ``sgd`` and ``adam``, as in PyTorch; a user's own optimizer keeps its
+            0 for ``sgd`` and ``adam``, as in PyTorch; a user-defined optimizer keeps its
             own default.
         decayed: Trained parameters to which weight decay applies: only ``matrices``, or
             ``all``, which includes vectors (biases, and the gains of norms). Decaying
@@ -53,7 +53,7 @@ class Optimizer(Config):
         ConfigError: ``rate`` or ``epsilon`` is not above 0; ``weight_decay`` or
             ``noise`` is negative; one of these four is above 1e30; ``momentum`` or a
             beta is not from 0 to below 1; ``momentum`` is given for a kind other than
-            ``sgd``, or ``betas`` or ``epsilon`` for ``sgd`` or a user's own optimizer;
+            ``sgd``, or ``betas`` or ``epsilon`` for ``sgd`` or a user-defined optimizer;
             or the user's class or function cannot be stored or loaded.
         DataError: A file on which a user's code depends cannot be read.
 
@@ -120,7 +120,7 @@ class Schedule(Config):
 
     Attributes:
         kind: ``constant``, ``cosine`` or ``linear``. With the latter two, the factor
-            decreases from 1 to ``final``. Alternatively a user's own function,
+            decreases from 1 to ``final``. Alternatively a user-defined function,
             ``function(step, steps)``, which returns the factor at a step; steps are
             counted from 0.
         warmup: Number of steps over which the rate first rises linearly: at step ``s``

@@ -53,7 +53,7 @@ class Phase(Config):
         loss: Tokens whose cross-entropy is minimised: ``last`` (the last token of the
             answer), ``answer`` (all tokens of the answer), ``every`` (all tokens of
             prompt and answer except the first), or a list of indices of answer tokens,
-            counted from 0. Alternatively a user's own loss function for the tokens that
+            counted from 0. Alternatively a user-defined loss function for the tokens that
             ``at`` names: ``function(logits, targets)`` takes tensors ``[R, n, K]`` and
             ``[R, n]`` (``R`` replicas, ``n`` labels, ``K`` candidates) and returns a
             tensor ``[R]``. If the weights of roles differ, the function must also take

@@ -3,7 +3,7 @@
 A :class:`Curriculum` trains a model by gradient descent, a :class:`Descent` computes
 the gradient descent of a Node2Vec without autograd, an :class:`Optimum` solves a convex
 program, and a :class:`Fixed` learner leaves the model unchanged. The result is always a
-model, which every probe can measure. :func:`register_learner` adds a user's own
+model, which every probe can measure. :func:`register_learner` adds a user-defined
 learner.
 """
 
@@ -26,7 +26,7 @@ __all__ = ["Curriculum", "Descent", "Fixed", "Learner", "Optimum"]
 
 @runtime_checkable
 class OwnLearner(Protocol):
-    """Interface of a user's own learner: a config with a tag, ``steps`` and ``learn``.
+    """Interface for user-defined learners: a config with a tag, ``steps`` and ``learn``.
 
     :func:`register_learner` adds such a class to the known learners.
     """

@@ -119,7 +119,7 @@ def atlas(
     Raises:
         ConfigError: No graph is given, a name is unknown or occurs twice, an option is
             invalid, or options contradict each other.
-        DataError: A file of edges, paths or vectors cannot be read, nodes have no
+        DataError: An edge file, paths or vectors cannot be read, nodes have no
             vectors, or the page cannot be written.
         RunError: A training run failed, or the folder of the run is damaged.
     """
@@ -211,7 +211,7 @@ def _graphs(given: Sequence[str], layout: layouts.Layout) -> dict[str, Graph]:
         found[name] = graph
     if not found:
         raise ConfigError(
-            "give a file of edges, or a built-in graph, as in 'inweights atlas karate-club'"
+            "give an edge file, or a built-in graph, as in 'inweights atlas karate-club'"
         )
     return found
 
@@ -238,7 +238,7 @@ def _graph(given: str, layout: layouts.Layout) -> tuple[str, Graph]:
         raise missing_file(
             file, "edges come from tables of two columns, .graphml, or lines u=v"
         )
-    raise unknown_name("graph", given, [*known, *own], hint="Or name a file of edges.")
+    raise unknown_name("graph", given, [*known, *own], hint="Or name an edge file.")
 
 
 def _read(file: str, header: str, columns: str) -> Graph:

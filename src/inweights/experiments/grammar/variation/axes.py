@@ -261,7 +261,7 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
         if len(paths) > 1:
             raise ConfigError(
                 f"the paths '{key}' vary jointly, so their values must be a list of tuples; a "
-                "dictionary that names the values is not possible here"
+                "dictionary of named values is not supported here"
             )
         return [[(key.strip(), value, str(name))] for name, value in values.items()]
     rows = [

@@ -38,7 +38,7 @@ NAMED = ("file", "edges", *CLASSICS)
 
 
 class Graph(Config, tag_field="kind", tag="graph"):
-    """A world of the edges of a graph: a built-in shape, a file of edges, or a list of edges.
+    """A world of the edges of a graph: a built-in shape, an edge file, or a list of edges.
 
     Edges have a written direction: away from the root, along the ring, to the right and
     down, or from ``u`` to ``v`` in a list. Facts in this direction have the role

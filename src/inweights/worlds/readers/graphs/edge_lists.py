@@ -45,7 +45,7 @@ _LABELS = 'two labels \'u,v\', a label with a comma or a quote as "a, ""b"""'
 def read_edges(
     path: str | Path, *, header: bool | None = None, columns: str = ""
 ) -> EdgeList:
-    """Read a file of edges in one of many formats.
+    """Read an edge file in one of many formats.
 
     The extension determines the format: ``.graphml``, ``.gexf``, ``.gml``, ``.net``,
     ``.g6``, ``.s6``, ``.adjlist`` and ``.json`` (nodes and links) are read as

@@ -41,7 +41,7 @@ _DAMAGE = (LookupError, ValueError, TypeError)
 
 
 def own_graphs() -> dict[str, Path]:
-    """Return a dictionary that maps names of the package's files of edges to their paths."""
+    """Return a dictionary that maps the names of the edge files in the package to their paths."""
     folder = Path(__file__).parents[2] / "graphs"
     return {file.stem: file for file in sorted(folder.glob("*.csv"))}
 

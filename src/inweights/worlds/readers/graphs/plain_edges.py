@@ -2,7 +2,7 @@
 
 Each line is an edge ``u=v``, a node without edges ``u=``, or a path. Empty lines and
 lines that start with ``#`` are skipped. :func:`read_paths` reads files of paths, and
-``edge_lists.py`` reads all other files of edges.
+``edge_lists.py`` reads all other edge files.
 """
 
 from __future__ import annotations
