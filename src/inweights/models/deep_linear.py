@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 class DeepLinear(Model):
     """Network of ``L`` square linear layers that maps the sum of a prompt's unit vectors to logits.
 
-    Token ``i`` is the ``i``-th unit vector, so the first layer only looks up the
-    vectors of its weight for the tokens and adds them. Hidden states are ``layer1``
-    (``W_1 x``) to ``layerL``. Layers are counted from 1, and parameters from 0: the
-    weight of layer ``i`` is the parameter ``layers.{i-1}.weight``. Use
+    Token ``i`` is the ``i``-th unit vector, so the first layer only looks up
+    the weight vectors of the prompt's tokens and adds them. Hidden states are
+    ``layer1`` (``W_1 x``) to ``layerL``. Layers are counted from 1, and parameters from
+    0: the weight of layer ``i`` is the parameter ``layers.{i-1}.weight``. Use
     :meth:`DeepLinearConfig.build` to create a model with initial values; the
     constructor leaves the parameters uninitialised.
 

@@ -157,8 +157,8 @@ def _exportable(model: GPT, replica: int) -> GPTConfig:
 def from_transformers(model: GPT2LMHeadModel) -> GPT:
     """Build a :class:`GPT` of one replica from a ``GPT2LMHeadModel``, with copied weights.
 
-    The result has no dropout, even if the given model has. It is on the device of the
-    given model and in its precision.
+    The result has no dropout, even if the given model has dropout. It is on the
+    device of the given model and in its precision.
 
     Args:
         model: The model of ``transformers``, with or without tied weights.

@@ -189,7 +189,7 @@ def running_sums(
 ) -> Float[Tensor, "R S D"]:
     """Return, for each position, the sum over its sequence up to and including the position.
 
-    Sequences are short, so that adding one position after another is several times
+    Because sequences are short, adding one position after another is several times
     faster than ``torch.cumsum`` and its gradient, which reverses its input twice.
 
     Args:

@@ -37,7 +37,7 @@ def judge_all(
     *,
     seeds: Sequence[int] = (),
 ) -> tuple[ClaimResult, ...]:
-    """Judge every claim of a recipe; at scale ``smoke``, only measure its numbers.
+    """Judge every claim of a recipe; at scale ``smoke``, only compute the claims' numbers.
 
     If a run begins with the recipe's first seed and has more seeds than a first verdict
     requires, the judgement is treated as a further interim analysis, with a smaller

@@ -180,7 +180,7 @@ class LearnTask:
 
     @property
     def learner(self) -> Learner:
-        """Learner of the first run; the other learners differ only in rate and weight decay."""
+        """Learner of the first run; learners differ only in learning rate and weight decay."""
         return self.runs[0].trial.learner
 
     @property
@@ -201,8 +201,8 @@ class ComputeTask:
         sources: Hashes of the files and modules on which the computation depends, keyed
             by path and computed at the time of planning. If empty, changes are not
             detected.
-        others: Name in the store and seed, for each further seed of a computation that
-            takes several seeds together.
+        others: Pairs of a name in the store and a seed, one for each further seed of a
+            computation that takes several seeds together.
     """
 
     key: str

@@ -38,8 +38,8 @@ def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> lis
 
     A warning is returned in each of these cases:
 
-    - The model does not know its facts in some conditions: their mean accuracy is below
-      :data:`KNOWN`, 0.99.
+    - The model does not know its facts in some conditions: the mean accuracy on the
+      facts of a role is below :data:`KNOWN`, 0.99.
     - The accuracy on compositions varies too much between seeds to compare conditions:
       its standard deviation is above :data:`SPREAD`, 0.2. The warning states how many
       seeds are needed to measure a difference to within ±0.2.

@@ -172,8 +172,8 @@ class Computation:
             that would take the same time; by default 1000. The progress display uses it.
         stages: Mapping from the name of each stage, in order, to its share of the
             effort, from 0 to 1. If there are stages, ``compute`` takes an argument
-            ``progress``, a function that it calls with the amount done, the total
-            amount and the name of the stage.
+            ``progress``, a function that it calls with the amount of work done,
+            the total amount of work, and the name of the stage.
         uniform: Whether the tables of all conditions and seeds must have the same
             columns with the same types. By default this is not required, and missing
             values become null.
@@ -269,8 +269,8 @@ class Plan(Carded):
 
         Raises:
             ConfigError: There is neither a trial nor a computation; a table would be
-                empty, because no measure of this name applies to any trial; or the
-                extra that a measure needs is not installed or does not exist.
+                empty, because no measure with the table's name applies to any trial; or
+                the extra that a measure needs is not installed or does not exist.
         """
         if not self.trials and not self.computations:
             raise ConfigError(

@@ -46,10 +46,10 @@ def forecast(
     """Estimate the cost of the missing runs of a plan by timing a few steps.
 
     Runs that are trained together form a group. Two to six groups of different sizes
-    are timed, or all groups if there are fewer. The longer all runs together take, the
-    more groups are timed. For the other groups, the cost of a step is interpolated as a
-    function of the product of the numbers of parameters and facts. Only training with a
-    ``Curriculum`` is timed. Nothing is stored.
+    are timed, or the only group if there is just one. The longer all runs together
+    take, the more groups are timed. For the other groups, the cost of a step is
+    interpolated as a function of the product of the numbers of parameters and facts.
+    Only training with a ``Curriculum`` is timed. Nothing is stored.
 
     Args:
         plan: The trials, measures and computations.

@@ -22,7 +22,8 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
     claims mention. If a table would lose all of its rows, the fastest of its trials is
     kept. If no trial or computation would be left, all of them are kept. A derived
     table may depend on further trials that the claims do not mention. Therefore
-    :func:`~.settle.settle` checks that the verdicts on stored seeds are the same.
+    :func:`~.settle.settle` checks that the verdicts on stored seeds are the same as
+    those of the complete recipe.
 
     Args:
         recipe: The recipe.
@@ -82,8 +83,8 @@ def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
 def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
     """Return the estimated share of a recipe's work that a reduced recipe requires, from 0 to 1.
 
-    Work is measured by the estimated number of updates for one seed, with the settings
-    of the scale.
+    The work of a recipe is the estimated number of updates for one seed, with the
+    settings of the scale.
 
     Args:
         part: The reduced recipe.

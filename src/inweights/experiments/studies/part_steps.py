@@ -49,7 +49,7 @@ class Tried:
     Attributes:
         seconds: Seconds on one CPU core, or on an accelerator, including measures.
         memory: Memory of the model, its training and its gradients, in bytes.
-        measuring: Time of the measures, which is included in ``seconds``; by default 0.
+        measuring: Part of ``seconds`` that the measures take; by default 0.
         h100: Seconds on one H100 GPU, from the number of arithmetic operations;
             ``None`` if they were not counted, since the steps are small.
     """
@@ -179,10 +179,10 @@ def try_parts(
     numbers: int,
     step: Callable[[Model, LearnTask, Phase], tuple[float, int]],
 ) -> Tried:
-    """Estimate the cost of training a block on one CPU core, from steps on two parts of a batch.
+    """Estimate the cost of training some runs on one CPU core, by timing two parts of a batch.
 
     Args:
-        model: The model of the block, which ``step`` may change.
+        model: The model of the runs, which ``step`` may change.
         block: The runs, whose learner must be a :class:`Curriculum`.
         numbers: Number of parameters of one run.
         step: Function that takes the model, the runs and a phase, performs the steps of
@@ -190,7 +190,7 @@ def try_parts(
             its gradients need, such as :func:`~.timed_steps.time_part`.
 
     Returns:
-        A :class:`Tried`: the seconds of all steps of the block including its measures,
+        A :class:`Tried`: the seconds of all steps of the runs including their measures,
         the memory in bytes, and the seconds of the steps on one H100 GPU.
 
     Raises:
@@ -247,15 +247,15 @@ def count_steps(
     step: Callable[[Model, LearnTask, Phase], tuple[float, int]],
     times: float = 1.0,
 ) -> float:
-    """Return the estimated seconds of training a block on one H100 GPU, by counting operations.
+    """Return the estimated seconds of training runs on one H100 GPU, by counting operations.
 
     Args:
-        model: The model of the block, which ``step`` may change.
+        model: The model of the runs, which ``step`` may change.
         block: The runs, whose learner must be a :class:`Curriculum`.
         step: Function that takes the model, the runs and a phase, and performs its
             steps, such as :func:`~.timed_steps.time_part`; the results are not used.
         times: Number of runs that would be trained together on the GPU, divided by the
-            number of runs of the block; by default 1.
+            number of runs in ``block``; by default 1.
 
     Returns:
         The seconds of all steps of all phases, with at least 4 ms per step, without

@@ -85,8 +85,8 @@ class ClaimEntry(Config):
         minus: Values that columns must have in the rows to be subtracted, keyed by
             column; columns that are only in ``at`` keep their values. By default
             nothing is subtracted.
-        each: Names of columns for each of whose values the claim must hold. By default
-            none.
+        each: Names of columns. The claim must hold for every combination of their
+            values. By default there are none.
         least: Smallest value of the score that meets the claim; ``None`` for no lower
             limit. ``least``, ``most`` or both must be given.
         most: Largest value of the score that meets the claim; ``None`` for no upper

@@ -67,10 +67,10 @@ class TimedRuns:
     """Training runs sorted by size, some of which were timed.
 
     Attributes:
-        tasks: The tasks, in ascending order of size. The size is the product of the two
-            numbers in ``sizes``.
-        sizes: Number of parameters and number of facts of one run of each task, in the
-            order of ``tasks``.
+        tasks: The tasks, in ascending order of size. The size of a task is the
+            product of its two numbers in ``sizes``.
+        sizes: A pair of numbers for each task, in the order of ``tasks``: the number of
+            parameters and the number of facts of one of its runs.
         tried: Estimated cost of each timed task, keyed by its index in ``tasks``.
     """
 

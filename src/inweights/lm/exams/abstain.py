@@ -52,7 +52,7 @@ class OpenQuestion:
         prompt: Text that the answer continues.
         relation: Name of the relation in the question.
         subject: Name of the entity that the question is about.
-        right: Right answers; empty if the facts do not answer the question.
+        right: Correct answers; empty if the facts do not answer the question.
         names: All names in the facts, which are searched for in the answer.
     """
 
@@ -266,7 +266,7 @@ def abstention_shares(answers: pl.DataFrame) -> pl.DataFrame:
         One row per ``kind`` of question and ``model``, with the number of
         ``questions``, the shares ``says_so``, ``names`` and ``other`` of the kinds of
         answers, which sum to 1, and ``right``, the share of answers that contain a
-        correct answer (0 for questions without one).
+        correct answer (0 for questions that the facts do not answer).
 
     Example:
         >>> row = {"kind": UNANSWERED, "model": "after", "answer": INVENTS, "right": False}

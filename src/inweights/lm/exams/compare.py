@@ -54,9 +54,10 @@ class Paired:
             values, this is Tango's interval for a paired difference (1998); for
             numbers, it is Student's t interval over questions.
         high: Upper end of the confidence interval.
-        gained: Number of questions that became right (yes-or-no values), or whose
-            number increased.
-        lost: Number of questions that became wrong, or whose number decreased.
+        gained: Number of questions whose value changed from no to yes, or whose number
+            increased.
+        lost: Number of questions whose value changed from yes to no, or whose number
+            decreased.
         p: P value of the exact two-sided sign test over the questions that changed,
             which for yes-or-no values is McNemar's test; 1 if none changed.
         questions: Number of questions.
@@ -211,11 +212,11 @@ def compositionality(table: pl.DataFrame) -> dict[str, float]:
 def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     """Compute how training changes the answers to the prompt ``(e1, r2)``, for each chain.
 
-    The sets are defined in Identity Bridge, §4.5 and Figure 8. The prompt ``(e1, r2)``
-    leaves out the first relation of a chain (role ``skip``). A chain belongs to
-    ``D_correct`` if its composition is answered correctly both before and after
-    training, to ``D_partial`` if it is answered correctly only after training, and
-    otherwise to ``D_incorrect``.
+    The prompt ``(e1, r2)`` leaves out the first relation of a chain (role ``skip``).
+    Chains are divided into the three sets of Identity Bridge, §4.5 and Figure 8: a
+    chain belongs to ``D_correct`` if its composition is answered correctly both before
+    and after training, to ``D_partial`` if it is answered correctly only after
+    training, and otherwise to ``D_incorrect``.
 
     Args:
         before: Table of :func:`inweights.lm.ask` before training.

@@ -26,7 +26,7 @@ def ask(
 ) -> pl.DataFrame:
     """Score the candidates of each question, and return the rank of the correct answer.
 
-    Training on similar texts raises the probabilities of both right and wrong answers.
+    Training on similar texts raises the probabilities of correct and wrong answers alike.
     The columns ``share`` and ``rank`` therefore compare the correct answer with the other
     candidates of its question.
 
@@ -65,7 +65,7 @@ def ask_with_thought(
 ) -> pl.DataFrame:
     """Evaluate compositions step by step: the model first names the bridge, then the answer.
 
-    The model continues the prompt of the first hop. Its continuation, right or wrong,
+    The model continues the prompt of the first hop. Its continuation, correct or not,
     is inserted into the prompt of the second hop; if it is empty, the word ``it`` is
     inserted. Joined together, the two prompts are the prompt for the answer (Identity
     Bridge, Figure 1a).

@@ -54,7 +54,7 @@ def general_knowledge(
         columns of :func:`inweights.lm.ask`; ``said``, an answer of at most 16 generated
         tokens; ``runs_on``, whether the answer continues after its first sentence or
         line; ``repeats``, whether it contains the same words three times in a row; and
-        ``spilled``, whether it begins with one of ``names`` instead of the right
+        ``spilled``, whether it begins with one of ``names`` instead of the correct
         answer. A text has an ``id`` and ``nats``, its mean negative log-likelihood per
         token after the first word, in nats. Columns that do not apply are null.
 

@@ -212,10 +212,9 @@ def forecast_of(
         predicted composition, and an empty string. The columns are ``id``, the id of
         the question; ``verdict``, which is ``follows`` if the correct answer has the
         largest logit, ``tied`` if a wrong answer has the same logit, and ``fails`` if a
-        wrong answer has a larger logit; and ``expected``, the expected accuracy from 0
-        to
-        1. If no prediction is possible, the values are ``None`` and the reason as a
-        string.
+        wrong answer has a larger logit; and ``expected``, the expected accuracy, a
+        number from 0 to 1. If no prediction is possible, the values are ``None`` and
+        the reason as a string.
 
     Raises:
         ConfigError: ``seconds`` is not a number, or is not from 0 to 10,000,000.

@@ -192,9 +192,9 @@ def read_examples(
     stages.
 
     Args:
-        path: A JSONL, JSON or Parquet file, or a folder with a file whose name is
-            ``part``.
-        part: ``train`` (by default) or ``control``; it has no effect for a file.
+        path: A JSONL, JSON or Parquet file, or a folder.
+        part: Name, without the suffix, of the file that is read if ``path`` is a
+            folder: ``train`` (by default) or ``control``.
         chat: Whether to use the user's turns in the file ``<part>_chat`` as prompts, if
             the folder contains this file; by default False.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Ending:
-    """Conditions at which the continuation of a prompt ends.
+    """Conditions under which the continuation of a prompt ends.
 
     Attributes:
         tokens: Maximum number of tokens of the continuation.

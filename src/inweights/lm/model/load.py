@@ -57,7 +57,7 @@ class LanguageModel:
 
         Args:
             text: The text. With a chat template (:attr:`chat`), it becomes a user's turn
-                if ``start`` is True; otherwise the space before it is removed.
+                if ``start`` is True; otherwise a space at its start is removed.
             start: Whether the text begins a sequence. If so, the beginning-of-sequence
                 token is added if the tokenizer uses one. By default False.
 

@@ -146,7 +146,7 @@ def generate_stored(
     Args:
         lm: The model.
         prompts: The prompts.
-        ending: Conditions at which a text ends.
+        ending: Conditions under which a text ends.
         begun: Partial file in which the texts are stored, so that the next call can
             continue; if ``None``, they are not stored.
         generator: CPU random generator used to sample tokens; if it is ``None``, the

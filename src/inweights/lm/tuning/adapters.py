@@ -22,7 +22,7 @@ from inweights.seeds import INITIALISATION, Streams
 def adapted(
     model: Any, config: FineTune, seed: int, *, keep: Path | None = None, **where: Any
 ) -> Iterator[Any]:
-    """Provide the model to train within a block, and merge its adapters after the block.
+    """Provide the model to train in a ``with`` block, and merge its adapters after the block.
 
     The adapters are low-rank adapters (LoRA, Hu et al. 2021, arXiv:2106.09685, §4.1) of
     every linear layer except the head. Matrix ``A`` is drawn at random, ``B`` is zero,
@@ -109,7 +109,7 @@ def draw_adapters(wrapped: Any, seed: int) -> None:
 
 @contextmanager
 def with_adapters(model: Any, folder: Path) -> Iterator[None]:
-    """Use stored adapters within a block, and restore the original modules afterwards.
+    """Use stored adapters in a ``with`` block, and restore the original modules afterwards.
 
     Args:
         model: The causal model of ``transformers`` for which the adapters were trained.

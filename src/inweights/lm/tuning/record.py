@@ -45,8 +45,8 @@ class LossTable:
         Args:
             row: Numbers, keyed by column: ``stage``; ``step``, the number of the update
                 over all stages, from 1; ``loss`` in nats per token; and, if
-                :attr:`FineTune.until` is set, ``new``, the number of all examples, and
-                ``known``, the number of known examples.
+                :attr:`FineTune.until` is set, ``new``, the number of examples in the
+                update, and ``known``, the number of these that were known before it.
         """
         self._rows.append(row)
 

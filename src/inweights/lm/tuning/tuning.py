@@ -99,8 +99,8 @@ def finetune(
         seed: Root seed of batches, adapters and the model's own texts; by default 0.
         checkpoint: File from which an interrupted call with the same arguments
             continues, and which is removed at the end. It contains the trained weights
-            and the optimizer's state, three times the size of the trained weights. If
-            it is ``None`` (the default), no file is written.
+            and the optimizer's state, which together are three times as large as the
+            trained weights. If it is ``None`` (the default), no file is written.
         every_seconds: Seconds between two writes of the file; by default 300.
         every_steps: Number of updates between two writes. If it is 0 (the default),
             ``every_seconds`` is used instead.
@@ -111,7 +111,7 @@ def finetune(
         passed: ``None``, or a function called after each epoch with its number over all
             stages, the total number of epochs, and the model with its adapters.
         progress: Function that is called after each update with its number, the total
-            number of updates, and a description; ``None`` for none.
+            number of updates, and a description; ``None`` for no progress reports.
 
     Returns:
         Losses and sizes of the training.

@@ -213,7 +213,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
             Σ_r w_r / √m``, so that ``F_k = (κ0 / √m) ⟨u_k, h⟩``. Under gradient descent
             with the same learning rate, momentum and weight decay, it is exactly
             equivalent to the linear model, because the other directions have no effect.
-            It is about ``m`` times smaller. Under Adam, the two models differ.
+            Its MLP has ``1/m`` as many weights. Under Adam, the two models differ.
         embedding: ``orthonormal`` represents token ``i`` by the ``i``-th unit vector.
             This loses no generality, since the distribution of the initial matrices is
             the same in every basis. ``gaussian`` uses fixed vectors drawn from ``N(0,

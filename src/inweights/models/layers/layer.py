@@ -66,10 +66,10 @@ class Layer(nn.Module):
         """Initialise the layer's own parameters in place; a subclass implements this method.
 
         Args:
-            draw: Function ``draw(name, parameter, fan_in)`` that fills a parameter with
-                normal random numbers. Their standard deviation is given by ``std`` or,
-                without it, by the replica's :class:`Init` for the input width
-                ``fan_in``; see :class:`Draw`.
+            draw: Function ``draw(name, parameter, fan_in, std=None)`` that fills a
+                parameter with normal random numbers. Their standard deviation is
+                ``std`` or, if it is ``None``, is given by the replica's :class:`Init`
+                for the input width ``fan_in``; see :class:`Draw`.
         """
         raise NotImplementedError
 
@@ -85,7 +85,7 @@ class Layer(nn.Module):
 def in_whole_blocks(
     operation: Elementwise, x: Float[Tensor, "R ..."]
 ) -> Float[Tensor, "R ..."]:
-    """Apply an elementwise operation so that a replica's result does not depend on the others.
+    """Apply an elementwise operation so that no replica's result depends on other replicas.
 
     Some PyTorch kernels round the last numbers of a tensor differently if these numbers
     do not fill a whole register. Therefore each replica is padded to a multiple of 32

@@ -85,7 +85,7 @@ def state_of_output(output: Any) -> Any:
 
 
 def exactly(state: Tensor) -> Tensor:
-    """Return a state in half precision as float32; other states are returned unchanged.
+    """Convert a half-precision state to float32; return any other state unchanged.
 
     Args:
         state: Any tensor.

@@ -163,7 +163,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
             id) or ``sum`` (the sum of the log-probabilities of all ids).
         logits: Reference to a function ``logits(output)`` that returns the logits;
             ``None`` if they can be found without it.
-        source: Factory of the modules if their weights were read from a file.
+        source: Factory, if the weights were read from a file; otherwise ``None``.
         path: File of the weights; empty if they were not read from a file.
     """
 
@@ -269,7 +269,7 @@ def as_model(
             number of ``tokens`` or, without ``tokens``, the module's number of tokens.
         answers: Score of an answer with several ids: ``first`` (the score of the first
             id) or ``sum`` (the sum of the log-probabilities of all ids).
-        source: Factory of the modules if their weights were read from a file.
+        source: Factory, if the weights were read from a file; otherwise ``None``.
         path: File of the weights; empty if they were not read from a file.
 
     Raises:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
-    """Warn about names of several tokens, and about names that count as the same answer.
+    """Warn about names that consist of several tokens, or that count as the same answer.
 
     If answers are scored by their first id, names with the same first id are the same
     answer.

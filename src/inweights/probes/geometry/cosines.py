@@ -46,8 +46,8 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
 
     Only one neighbour of a node can have the largest logit. Therefore accuracy over
     edges has an upper bound, and the loss has a lower bound. *Top-degree recall* is the
-    share of the neighbours of a node ``u`` that are among its ``deg(u)`` largest
-    logits; it is 1 if all edges are stored.
+    share of the neighbours of a node ``u`` that are among the ``deg(u)`` nodes with the
+    largest logits; it is 1 if all edges are stored.
 
     Args:
         model: Model with ``R`` replicas.

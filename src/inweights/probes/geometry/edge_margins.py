@@ -49,10 +49,11 @@ def geometric_margin(
     This is test (4) of Geometric Memory, B.5. The matrix ``W`` of the middle layer is
     replaced by ``Σ_i (v_iᵀ W v_i) v_i v_iᵀ``, where ``v_i`` are the right singular
     vectors of the embeddings, so that ``W`` no longer maps one of these directions to
-    another. The bias does not change. A node's margin is the logit of a neighbour minus
-    the largest logit of the other nodes. The neighbour is the one with the *largest*
-    logit (``max``, a weak test) or with the *smallest* logit (``min``; a margin above 0
-    means that all neighbours have larger logits than all other nodes).
+    another. The bias does not change. A node's margin is the logit of one of its
+    neighbours minus the largest logit of the *other nodes*, which are not its
+    neighbours. The neighbour is the one with the largest logit (``max``, a weak test)
+    or with the smallest logit (``min``; a margin above 0 means that all neighbours have
+    larger logits than all other nodes).
 
     The null distribution is associative storage: random embeddings of the same shape,
     with the ``W`` whose logits are closest, by least squares, to 1 on edges and 0

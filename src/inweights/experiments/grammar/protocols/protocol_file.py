@@ -260,8 +260,9 @@ def named(pattern: str, path: str) -> bool:
     """Return whether a pattern matches a whole path; the comparison is case-sensitive.
 
     Args:
-        pattern: Pattern in which ``*`` stands for any characters, including dots, ``?``
-            for one character and ``[...]`` for one of several (:mod:`fnmatch`).
+        pattern: Pattern in which ``*`` stands for any characters (including dots),
+            ``?`` for any single character, and ``[...]`` for one of the characters in
+            the brackets (:mod:`fnmatch`).
         path: Path of a setting, such as ``model.width``.
     """
     return fnmatchcase(path, pattern)

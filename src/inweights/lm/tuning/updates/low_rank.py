@@ -70,7 +70,7 @@ def adapted_linear(
         bias: Frozen bias of the layer, ``[O]``; ``None`` if the layer has no bias.
         down: Matrix ``A`` of the adapter, ``[rank, I]``.
         up: Matrix ``B`` of the adapter, ``[O, rank]``.
-        scale: Factor of the adapter's product, a number.
+        scale: Number by which the adapter's output ``x Aᵀ Bᵀ`` is multiplied.
 
     Returns:
         Outputs, ``[..., O]``.

@@ -45,8 +45,8 @@ def update(
         read: Function that runs the model on examples; by default they are padded.
 
     Returns:
-        Two values: the mean loss over the trained tokens of the examples on all
-        processes, in nats, without replayed texts; and a dictionary with the number of
+        Two values: the mean loss in nats over the trained tokens of the examples on all
+        processes (replayed texts are not included); and a dictionary with the number of
         examples (``new``) and the number of examples that were known before the update
         (``known``, see :attr:`FineTune.until`). The dictionary is empty if
         ``config.until`` is 0.

@@ -228,8 +228,8 @@ def numbers(module: nn.Module, *, again: bool = False) -> dict[str, Tensor]:
 
     Args:
         module: The module.
-        again: Whether a tensor with several names is returned under each name; by
-            default it is returned only under the first.
+        again: Whether a tensor with several names is returned under each of them;
+            by default it is returned only under its first name.
     """
     found: dict[str, Tensor] = dict(module.named_parameters(remove_duplicate=not again))
     found.update(module.named_buffers(remove_duplicate=not again))
