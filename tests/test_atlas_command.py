@@ -136,7 +136,7 @@ def test_large_graphs_get_the_width_that_a_list_needs() -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "give a file of edges, or a built-in graph"),
+        ([], "give an edge file, or a built-in graph"),
         (["karateclub"], "did you mean 'karate-club'"),
         (["nowhere.csv"], "there is no file nowhere.csv"),
         (["grid", "grid"], "two graphs have the name 'grid'"),

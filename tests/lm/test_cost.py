@@ -78,7 +78,7 @@ def test_a_limit_below_the_facts_is_refused_with_what_they_take(
 ) -> None:
     words = ["augment", "@people", "--out", str(tmp_path / "x"), "--model", "@tiny"]
     assert main([*words, "--for", "5tokens"]) == 2
-    told = re.search(r"the facts alone take (\d+)tokens", capsys.readouterr().err)
+    told = re.search(r"the facts alone require (\d+) tokens", capsys.readouterr().err)
     assert told
     assert main([*words, "--for", f"{int(told[1]) - 1}tokens"]) == 2
     assert main([*words, "--for", f"{told[1]}tokens"]) == 0
@@ -114,7 +114,7 @@ def test_a_limit_in_minutes_is_that_of_all_epochs(
     seconds = 0.1
     assert main([*words, "--out", str(tmp_path / "y")]) == 2
     assert re.search(
-        r"--for 1min is too short: .* take [2-9]min", capsys.readouterr().err
+        r"--for 1min is too small: .* require [2-9] min", capsys.readouterr().err
     )
     assert not (tmp_path / "y").exists()
 
@@ -129,7 +129,7 @@ def test_a_limit_that_is_far_too_short_is_refused_before_updates_are_measured(
     monkeypatch.setattr(lm_package, "least_seconds", lambda *_: 3600.0)
     words = ["augment", "@people", "--model", "@tiny", "--out", str(tmp_path / "x")]
     assert main([*words, "--for", "6min"]) == 2
-    assert "the facts alone take at least 60min" in capsys.readouterr().err
+    assert "the facts alone require at least 60 min" in capsys.readouterr().err
 
 
 def test_the_least_time_leaves_the_model_as_it_is() -> None:

@@ -251,7 +251,7 @@ def test_epochs_are_scored_until_the_training_ends(
             "--chat",
         ]
         assert main(words) == 2
-        assert "leave out --chat and --words" in " ".join(
+        assert "--chat and --words cannot be combined with --watch" in " ".join(
             capsys.readouterr().err.split()
         )
     (weights,) = last.glob("*.safetensors")

@@ -159,8 +159,8 @@ def _refuse_too_short(model: lm.LanguageModel, made: Augmented, limit: str) -> N
     minutes = lm.least_seconds(model, examples, lm.DEFAULT) / 60
     if minutes > int(limit.removesuffix("min")):
         raise ConfigError(
-            f"--for {limit} is too short: the facts alone take at least "
-            f"{math.ceil(minutes)}min, as estimated from one batch"
+            f"--for {limit} is too small: the facts alone require at least "
+            f"{math.ceil(minutes)} min, as estimated from one batch"
         )
 
 
