@@ -48,7 +48,7 @@ def league(
     into: str | Path | None = None,
     **execution: Any,
 ) -> pl.DataFrame:
-    """Train a model with the league's recipe and compare it with stored results of other models.
+    """Train a model with the recipe of the league and compare it with other models.
 
     Args:
         model: Factory of modules, as for :func:`~inweights.wrap`, or config of a GPT,

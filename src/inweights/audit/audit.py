@@ -117,7 +117,7 @@ def audit(
     progress: SolverProgress | None = None,
     watch: Progress | None = None,
 ) -> Audit:
-    """Audit a set of triples: count its compositions and predict which questions a model answers.
+    """Count the compositions of triples and predict which questions a model answers.
 
     Args:
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.

@@ -79,7 +79,7 @@ class Model(ReadableStates):
         super().__init__()
         if replicas < 1 or vocabulary < 1:
             raise ConfigError(
-                f"replicas and vocabulary must be at least 1, got {replicas} and {vocabulary}"
+                f"'replicas' and 'vocabulary' must be at least 1, got {replicas} and {vocabulary}"
             )
         self.replicas = replicas
         self.vocabulary = vocabulary

@@ -225,7 +225,7 @@ class _SharedCheckpoint:
             self._file.write(state)
 
     def read(self, device: torch.device | str) -> ReplicaState | None:
-        """Return the state that the first rank reads; other ranks receive it without the tables."""
+        """Return the state that the first rank reads; on other ranks, it lacks the tables."""
         state = self._file.read(device) if self._file else None
         tensors: dict[str, Tensor] = {}
         words = b""

@@ -194,7 +194,7 @@ class Statements:
     def right_pairs(
         self, indices: Int[Ids, " m"]
     ) -> tuple[Int[Ids, " P"], Int[Ids, " P"]]:
-        """Return all correct answers to the prompts of the ``m`` statements with the given indices.
+        """Return all correct answers to the prompts of ``m`` statements.
 
         Returns:
             Two arrays ``[P]``, with one entry for each correct answer: the position in

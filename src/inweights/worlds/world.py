@@ -173,7 +173,7 @@ class World:
 
     @cached_property
     def chances(self) -> Float[Floats, " Q"]:
-        """For each query, the probability that a random token of :attr:`outputs` is right, ``[Q]``.
+        """Probability that a random token of :attr:`outputs` is correct for each query, ``[Q]``.
 
         Example:
             >>> from inweights.worlds import TwoHop

@@ -88,7 +88,7 @@ class _OfClaim(_Line, frozen=True, kw_only=True):
 
 
 class Earlier(_OfClaim, frozen=True, kw_only=True, tag="earlier"):
-    """Verdict from before the ledger was introduced, based on the mean and Student's t interval.
+    """Verdict from before the ledger, based on the mean and Student's t interval.
 
     Attributes:
         date: Date of the verdict.

@@ -35,7 +35,7 @@ def training_recipe(
     settings: TrainingSettings | Mapping[str, Any],
     sizes: Sequence[Size] = (),
 ) -> Recipe:
-    """Return a recipe that compares ways of teaching facts, to be run with :func:`inweights.run`.
+    """Return a recipe that compares ways of teaching facts.
 
     Args:
         name: Name of the recipe, ``training/<name>``.

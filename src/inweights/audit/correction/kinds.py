@@ -112,7 +112,7 @@ class EntityKinds:
         return False
 
     def is_incomplete(self, name: int, other: int) -> bool:
-        """Return whether a name occurs in one fact and lacks a relation that is usual for its kind.
+        """Return whether a name occurs in one fact and lacks a relation usual for its kind.
 
         Args:
             name: Index of the rarer name.

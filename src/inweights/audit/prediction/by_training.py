@@ -180,7 +180,7 @@ def _check_world(world: World) -> None:
 def trained_queries(
     world: WorldConfig, *, replicas: int = 4, share: float = 1.0, seed: int = 0
 ) -> pl.DataFrame:
-    """Build a world, train replicas on it, and return the share that answer each query correctly.
+    """Train replicas on a world and return the share that answer each query correctly.
 
     Args:
         world: Config of the world.

@@ -144,7 +144,7 @@ def predict_source(
     progress: SolverProgress | None = None,
     watch: Progress | None = None,
 ) -> Prediction:
-    """Predict which queries a model answers, from a file of facts or a world, within a time limit.
+    """Predict which queries a model answers after training on the facts of a world.
 
     Args:
         facts: Config with the file of facts (``path``) and the queries to evaluate. Its

@@ -227,7 +227,7 @@ def shares_by_role(
 def _guessing(
     table: pl.DataFrame, role: str, rows: Ids
 ) -> tuple[float | None, float | None]:
-    """Return the mean number of correct answers, and the mean chance; ``None`` for ``unstated``."""
+    """Return the mean number of correct answers and mean chance; ``None`` for ``unstated``."""
     if role == "unstated":
         return None, None
     means = table[rows].select(pl.col("right_answers", "chance").mean()).row(0)

@@ -98,7 +98,7 @@ class LearnTask:
 
     @property
     def dependencies(self) -> Any:
-        """Nested lists of all objects that may refer to a file or to user code: configs and probes.
+        """Nested lists of the configs and probes, which may refer to files or user code.
 
         The list contains ``[world, model, learner]`` for each trial, followed by
         ``[partial of the probe]`` for each measure.

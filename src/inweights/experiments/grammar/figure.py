@@ -183,7 +183,7 @@ def auto(
     caption: str = "",
     **options: Any,
 ) -> Figure:
-    """Describe a figure of a sweep's table whose x-axis, lines and panels show the varied settings.
+    """Describe a figure whose x-axis, lines and panels show the varied settings of a sweep.
 
     Args:
         id: Short name, which is also the name of the figure's file.

@@ -86,14 +86,14 @@ class StudyFile(Config):
 
     @property
     def parts(self) -> dict[str, dict[str, Any]]:
-        """The tables ``world``, ``model`` and ``learner`` that the file contains, keyed by name."""
+        """Tables ``world``, ``model`` and ``learner`` in the file, keyed by name."""
         world = None if self.function else self.world
         tables = {"world": world, "model": self.model, "learner": self.learner}
         return {name: table for name, table in tables.items() if table is not None}
 
     @property
     def measure_entries(self) -> list[MeasureEntry]:
-        """The measures in the file or, for a function, a single entry that represents its table."""
+        """Measures in the file or, for a function, one entry that represents its table."""
         given = (self.function,) if self.function else self.measures
         return [
             MeasureEntry(probe=one) if isinstance(one, str) else one for one in given

@@ -249,8 +249,8 @@ def _read(
                 "give a folder, or pass --download to download a model of this name"
             ) from None
         raise DataError(
-            f"cannot fetch the {what} of '{place}' ({type(error).__name__}): the network, the "
-            "name, the access rights or the safetensors file may be missing"
+            f"cannot fetch the {what} of '{place}' ({type(error).__name__}): there may be no "
+            "network, no model of this name, no right to read it, or no safetensors file"
         ) from None
 
 

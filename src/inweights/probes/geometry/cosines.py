@@ -79,7 +79,10 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
     nodes = graphs[0][0]
     column = model.column[:nodes]
     if (column < 0).any():
-        raise DataError("the model's head does not cover every node of the graph")
+        raise DataError(
+            "the candidates of the model do not include every node of the graph; build the "
+            "model with candidates that include the ids of all nodes"
+        )
     # Selecting columns copies all logits, which takes as long as computing them.
     every = torch.arange(len(model.candidates), device=column.device)
     in_order = torch.equal(column, every)

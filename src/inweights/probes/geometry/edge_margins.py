@@ -276,7 +276,7 @@ class _Rows:
     def margins(
         self, logits: Float[Floats, "K S N"], *, itself: bool
     ) -> tuple[Floats, Floats]:
-        """Return the margins of the neighbours with the largest and the smallest logit, ``[K, n]``.
+        """Return the margins of the neighbours with the extreme logits, ``[K, n]``.
 
         Nodes without neighbours, or whose neighbours are all other nodes, are left out,
         so that ``n`` may be smaller than ``S``.

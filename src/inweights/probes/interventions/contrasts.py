@@ -126,7 +126,7 @@ def _partners(prompts: Ids, answers: Ids, role: str) -> Ids:
         if (partners >= 0).all():
             return partners
     raise DataError(
-        f"activation patching compares statements of the same length with different prompts and "
-        f"different answers; there are no such pairs for every one of the {count} statements of "
-        f"the role '{role}'"
+        "activation patching requires, for each statement, another one of the same length "
+        "with a different prompt and a different answer; it does not exist for some of the "
+        f"{count} statements of the role '{role}'"
     )

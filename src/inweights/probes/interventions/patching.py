@@ -205,6 +205,6 @@ def activation_patching(
 
 
 def _mean_difference(contrast: Contrast, logits: Tensor) -> Float[Tensor, " R"]:
-    """Return the mean logit of the partners' answers minus the mean of the own answers, ``[R]``."""
+    """Return the mean logit of the partners' answers minus that of the own answers, ``[R]``."""
     own, theirs = logits.gather(-1, contrast.columns).double().mean(1).unbind(-1)
     return theirs - own

@@ -85,7 +85,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return predicted and measured results for chains, grouped by run and by predicted similarity.
+    """Return predicted and measured results for chains, by run and by predicted similarity.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

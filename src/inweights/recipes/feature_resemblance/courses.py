@@ -1,4 +1,4 @@
-"""Define the training tasks of Feature Resemblance: the facts that are trained, and their order."""
+"""Define the training tasks of Feature Resemblance: the training facts, and their order."""
 
 from inweights.errors import ConfigError, check_names
 
@@ -23,8 +23,10 @@ READINGS = ("AS", "AS-pair", "AS-target")
 def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
     """Return the roles of facts that each phase of a task trains on, and their weights (§4 to §6).
 
-    The weight of a role is the number of copies of each of its facts. The loss of a
-    full batch is the mean over all copies.
+    The roles ``category`` and ``similarity`` are the two sentences of the similarity
+    premise, about the first and the second entity of a pair; ``attribution`` is the
+    premise about the first entity. The weight of a role is the number of copies of each
+    of its facts. The loss of a full batch is the mean over all copies.
 
     Args:
         course: Name of the task: ``joint`` (category, similarity and attribution

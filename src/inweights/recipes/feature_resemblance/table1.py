@@ -64,13 +64,8 @@ def plan(settings: Settings) -> Plan:
           that theory predicts for the one-layer transformer. No model is trained for
           this prediction.
 
-        ``course`` is the order of training (:func:`~.courses.phase_roles`). ``joint``
-        trains on all premises together. ``SA`` (similarity, then attribution) trains on
-        both sentences of the similarity premise, then on the attribution. ``AS``
-        (attribution, then similarity) trains on the attribution together with the
-        similarity sentence about the same entity, then on the similarity sentence about
-        the other entity. The two-hop orders train on first and second hops together,
-        with or without identity facts.
+        ``course`` is the order of training, whose facts and phases
+        :func:`~.courses.phase_roles` lists.
 
     Raises:
         ConfigError: ``n`` is below 2, ``rho`` is below 1, ``gpt.losses`` lacks a task,

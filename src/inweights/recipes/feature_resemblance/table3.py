@@ -77,12 +77,8 @@ def plan(settings: Settings) -> Plan:
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
           (:func:`inweights.probes.resemblance`).
 
-        ``course`` is the order of training (:func:`~.courses.phase_roles`). ``joint``
-        trains on all premises together. ``SA`` (similarity, then attribution) trains on
-        both sentences of the similarity premise, then on the attribution. ``AS``
-        (attribution, then similarity) trains on the attribution together with the
-        similarity sentence about the same entity, then on the similarity sentence about
-        the other entity.
+        ``course`` is the order of training, whose facts and phases
+        :func:`~.courses.phase_roles` lists.
 
     Raises:
         ConfigError: ``n`` is below 2, ``rho`` is below 1, or a value is out of range

@@ -115,7 +115,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves and final accuracies on paths, steps at which tokens are learned, and geometry.
+    """Return accuracies on paths, the steps at which tokens are learned, and the geometry.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial

@@ -38,7 +38,7 @@ class _Task(Protocol):
 
 
 class PathStar(Config, tag_field="kind", tag="path-star"):
-    """In-weights path-star task of Geometric Memory; with ``branches`` above 1, the tree-star task.
+    """In-weights path-star task of Geometric Memory; a tree-star if ``branches`` is above 1.
 
     The facts are ``u → v`` for every edge away from the root (role ``edge``) and
     towards it (``reverse_edge``), and ``leaf <pause>… → root … leaf`` (``path``) for

@@ -72,7 +72,7 @@ def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
 
 
 def _shape(world: World) -> list[Any]:
-    """Return the properties that must be equal for the worlds of runs that are trained together."""
+    """Return the properties in which the worlds of runs trained together must agree."""
     shape: list[Any] = [len(world.vocabulary), world.outputs.tolist()]
     for part in (world.facts, world.queries):
         columns = (

@@ -190,7 +190,7 @@ def read_protocol(path: Path) -> PaperProtocol:
 
 
 def absent() -> Mapping[str, Any]:
-    """Return the values at which settings have no effect, keyed by patterns of the settings' paths.
+    """Return the values at which settings have no effect, keyed by patterns of their paths.
 
     They are used for settings that a paper does not mention. For example, a paper that
     does not mention dropout is assumed to use none.

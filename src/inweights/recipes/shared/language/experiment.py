@@ -36,7 +36,7 @@ class Quiz(NamedTuple):
 
 
 def without_bridge(question: Question) -> Question:
-    """Remove the bridge of a two-hop question from its candidates; leave other questions unchanged.
+    """Remove the bridge of a two-hop question from its candidates.
 
     Args:
         question: A question of any role. Only a question with the role ``composition``

@@ -112,7 +112,7 @@ class SoftBounds:
             self.rank = len(values)
 
     def take_lower(self, chances: Float[Floats, "M K"]) -> None:
-        """Evaluate the lower bound that scaled distributions certify, and store it if it is better.
+        """Evaluate the lower bound that scaled distributions certify; store it if it is better.
 
         Args:
             chances: A distribution for each prompt, ``[M, K]``.
