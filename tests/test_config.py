@@ -249,7 +249,10 @@ two_hop, gpt, inner, outer, ring = (
         ),
         (lambda: gpt(init=0.1), "gpt.init: expected `object`, got `float`"),
         (lambda: outer(steps=Inner()), "Outer.steps: expected `array`, got `Inner`"),
-        (lambda: outer(names=np.array([1, 2])), "Outer.names: expected `array`"),
+        (
+            lambda: outer(names=np.array([1, 2])),
+            "Outer.names[0]: expected `str`, got `int`",
+        ),
         (lambda: ring(nodes=None), "ring.nodes: expected `int`, got `None`"),
     ],
 )

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from inweights.config.border import as_lists, as_number, as_python
+from inweights.config.ranges import range_text
 from inweights.errors import ConfigError, unknown_name
 
 #: Largest number of characters of a wrong value in a message.
@@ -58,9 +59,7 @@ def refusal(
             return unknown_name(
                 "key", key, [prefix + f for f in owner.__struct_encode_fields__]
             )
-    placed = _PLACED.match(text)
-    assert placed is not None
-    path = placed["path"] or ""
+    what, path = _what_and_place(text)
     given = _at(values, path)
     owner = _struct_at(kind, path.split(".")[:-1]) if path else None
     known = (
@@ -68,11 +67,11 @@ def refusal(
         if owner
         else ()
     )
-    if isinstance(given, str) and known and "enum" in placed["what"].lower():
+    if isinstance(given, str) and known and "enum" in what.lower():
         return unknown_name(path, given, known)
-    what = re.sub(
-        r"^Object missing required field `(.+)`", r"'\1' is missing", placed["what"]
-    )
+    if out_of_range := range_text(what, given):
+        return ConfigError(f"{path} {out_of_range}")
+    what = re.sub(r"^Object missing required field `(.+)`", r"'\1' is missing", what)
     text = f"{path}: " * bool(path) + what[:1].lower() + what[1:]
     if isinstance(given, str | int | float) and path:
         text += (
@@ -178,21 +177,35 @@ def _converted(
     rows = as_lists(value)
     try:
         return rows, msgspec.convert(rows, kind)
-    except (msgspec.ValidationError, AttributeError):
+    except msgspec.ValidationError as error:
+        why = error if isinstance(rows, list) else why
+    except AttributeError:
         pass
     where = f"{config.__struct_config__.tag or type(config).__name__}.{name}"
     known = _names_of(kind)
     if known and isinstance(plain, str):
         raise unknown_name("value of " + where, plain, known)
-    text = str(why).replace("`null`", "`None`")
+    what, place = _what_and_place(str(why))
+    if place:
+        where += place if place.startswith("[") else f".{place}"
+    if out_of_range := range_text(what, _at(rows, place)):
+        raise ConfigError(f"{where} {out_of_range}")
+    text = what.replace("`null`", "`None`")
     raise ConfigError(f"{where}: {text[:1].lower()}{text[1:]}")
+
+
+def _what_and_place(text: str) -> tuple[str, str]:
+    """Split a message of msgspec into what is wrong and the path of the value."""
+    placed = _PLACED.match(text)
+    assert placed is not None
+    return placed["what"], placed["path"] or ""
 
 
 @functools.cache
 def _types(kind: type[msgspec.Struct]) -> dict[str, tuple[Any, frozenset[type]]]:
     """Return the type of each checkable field, and the plain types that always fit."""
     try:
-        hints = get_type_hints(kind)
+        hints = get_type_hints(kind, include_extras=True)
     except NameError:  # an annotation uses a name that only type checkers import
         return {}
     checkable = {}

@@ -11,6 +11,7 @@ import msgspec
 import inweights as iw
 from inweights import experiments
 from inweights.audit.prediction.by_training import trained_queries
+from inweights.config.ranges import NonNegativeInt, PositiveFloat, PositiveInt
 from inweights.recipes.beyond import calibrating
 from inweights.recipes.beyond.calibrating import (
     ALL,
@@ -45,9 +46,9 @@ class Settings(iw.Config):
     drawn: RandomFacts = RandomFacts(told=0.75, identity=0.5, popularity=0.7)
     n: int = 10
     complexity: int = 2
-    families: int = 0
-    replicas: int = 8
-    share: float = 1.0
+    families: NonNegativeInt = 0
+    replicas: PositiveInt = 8
+    share: PositiveFloat = 1.0
 
     def worlds(self) -> dict[str, experiments.WorldConfig]:
         """Return the config of one world per family, keyed by the name of the family.

@@ -5,6 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
@@ -35,7 +36,7 @@ class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     most: int = 1000
-    every: int = 5
+    every: PositiveInt = 5
 
 
 def plan(settings: Settings) -> Plan:

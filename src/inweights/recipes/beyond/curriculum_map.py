@@ -5,6 +5,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import NonNegativeFloat
 from inweights.errors import check_names
 from inweights.experiments import Plan, Trial, number, share
 from inweights.recipes.feature_resemblance import common as fr
@@ -33,7 +34,7 @@ class Settings(iw.Config):
     """
 
     n: int = 50
-    shares: tuple[float, ...] = (0.0, 0.03, 0.1, 0.3, 1.0)
+    shares: tuple[NonNegativeFloat, ...] = (0.0, 0.03, 0.1, 0.3, 1.0)
     one_layer: tasks.OneLayerTraining = tasks.OneLayerTraining()
     gpt: tasks.GPTTraining = tasks.GPTTraining()
 

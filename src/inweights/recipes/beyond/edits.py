@@ -5,6 +5,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, Plan, Trial, cosine, share
 from inweights.recipes.shared.derived import memorised
 
@@ -35,7 +36,7 @@ class Settings(iw.Config):
     n: int = 20
     model: iw.GPTConfig = iw.GPTConfig(layers=4, width=64, tied=False)
     steps: int = 280
-    most: int = 8
+    most: PositiveInt = 8
 
 
 def plan(settings: Settings) -> Plan:

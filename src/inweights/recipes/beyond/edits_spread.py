@@ -6,6 +6,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import replace_at
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, Plan, Trial, cosine, share
 from inweights.recipes.shared.derived import memorised
 from inweights.worlds.families.analogy import Analogy
@@ -47,7 +48,7 @@ class Settings(iw.Config):
     n: int = 20
     model: iw.GPTConfig = iw.GPTConfig(layers=4, width=64, tied=False)
     node: iw.GPTConfig = iw.GPTConfig(layers=1, width=32)
-    most: int = 8
+    most: PositiveInt = 8
 
 
 def plan(settings: Settings) -> Plan:

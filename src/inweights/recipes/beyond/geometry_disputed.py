@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.errors import check_names
 from inweights.experiments import (
     Computation,
@@ -67,7 +68,7 @@ class Settings(iw.Config):
     width: int = 32
     steps: int = 500
     rate: float = 0.01
-    draws: int = 100
+    draws: PositiveInt = 100
 
     def __post_init__(self) -> None:
         check_names("graph", self.graphs, GRAPHS)

@@ -6,6 +6,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import replace_at
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import (
     Curriculum,
     Measure,
@@ -59,8 +60,8 @@ class Settings(iw.Config):
     long: int = 1200
     rate: float = 1e-3
     decay: float = 0.1
-    every: int = 20
-    loops: tuple[int, ...] = (1, 2, 3, 4, 8)
+    every: PositiveInt = 20
+    loops: tuple[PositiveInt, ...] = (1, 2, 3, 4, 8)
 
 
 def plan(settings: Settings) -> Plan:

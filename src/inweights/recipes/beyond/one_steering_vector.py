@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import NonNegativeInt
 from inweights.experiments import Computation, Outside, Plan, cosine, share
 from inweights.lm.exams.questions import Question
 from inweights.lm.tuning.fine_tune import FineTune
@@ -66,7 +67,7 @@ class Settings(iw.Config):
 
     model: str = "@smollm2"
     device: str = "cpu"
-    layer: int = 8
+    layer: NonNegativeInt = 8
     lora: FineTune = FineTune(rate=1e-2, epochs=20)
     vector: FineTune = FineTune(rate=0.3, epochs=20)
 

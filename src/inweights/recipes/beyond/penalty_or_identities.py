@@ -6,6 +6,7 @@ import polars as pl
 from msgspec.structs import replace
 
 import inweights as iw
+from inweights.config.ranges import NonNegativeFloat
 from inweights.experiments import (
     Curriculum,
     Measure,
@@ -78,9 +79,9 @@ class Settings(iw.Config):
     long: int = 1200
     decay: float = 1.0
     emb_decay: float = 1e-3
-    on_templates: float = 1e-3
-    on_attention: float = 1e-4
-    on_matrices: float = 1e-4
+    on_templates: NonNegativeFloat = 1e-3
+    on_attention: NonNegativeFloat = 1e-4
+    on_matrices: NonNegativeFloat = 1e-4
 
 
 def plan(settings: Settings) -> Plan:

@@ -12,6 +12,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, ModelConfig, Plan, Trial, cosine, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import paths as ways
@@ -56,7 +57,7 @@ class Settings(iw.Config):
         width: Width of all models.
         steps: Number of updates of a GPT on the path-star.
         mamba_steps: Number of updates of Mamba on the path-star.
-        leaves: Number of training paths in each update.
+        leaves: Number of training paths in each update; 0 for all.
         grid_steps: Maximum number of updates on the grid.
         every: Number of steps between two points of the curves, at least 1.
         draws: Number of random embeddings for the null distribution of the correlation
@@ -70,8 +71,8 @@ class Settings(iw.Config):
     mamba_steps: int = 250
     leaves: int = 32
     grid_steps: int = 500
-    every: int = 50
-    draws: int = 20
+    every: PositiveInt = 50
+    draws: PositiveInt = 20
 
 
 def plan(settings: Settings) -> Plan:

@@ -8,6 +8,7 @@ import inweights as iw
 from inweights import experiments
 from inweights.audit.prediction.by_training import trained_queries
 from inweights.config import check_size
+from inweights.config.ranges import PositiveFloat, PositiveInt
 from inweights.errors import check_names
 from inweights.recipes.beyond import forecasters
 from inweights.recipes.beyond.forecasters import (
@@ -68,8 +69,8 @@ class Settings(iw.Config):
     others: tuple[str, ...] = OTHERS
     knowledge: tuple[str, ...] = ()
     decays: tuple[float, float] = (3e-3, 1e-3)
-    replicas: int = 3
-    tried: float = 1.0
+    replicas: PositiveInt = 3
+    tried: PositiveFloat = 1.0
     emb_mlp: EmbMLPTraining = EmbMLPTraining(rate=2.0, steps=6000)
     gpt: GPTTraining = GPTTraining(
         model=iw.GPTConfig(tied=False, layers=4),

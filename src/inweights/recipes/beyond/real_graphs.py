@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.errors import ConfigError, check_names
 from inweights.experiments import Computation, Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
@@ -59,7 +60,7 @@ class Settings(iw.Config):
     frozen_rate: float = 0.2
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     looks: int = 200
-    draws: int = 200
+    draws: PositiveInt = 200
 
     def __post_init__(self) -> None:
         check_names("graph", self.graphs, tuple(CLASSICS))

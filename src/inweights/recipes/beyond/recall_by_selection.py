@@ -9,6 +9,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import Config, replace_at
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, Plan, Trial, number, share
 from inweights.seeds import WORLD, Streams
 from inweights.worlds import Vocabulary, World
@@ -91,9 +92,9 @@ class Settings(iw.Config):
         rate: Peak learning rate, above 0.
     """
 
-    sizes: tuple[int, ...] = (8, 32, 128)
+    sizes: tuple[PositiveInt, ...] = (8, 32, 128)
     widths: tuple[int, ...] = (3, 4, 5, 6, 7, 8, 10, 12)
-    relations: int = 4
+    relations: PositiveInt = 4
     transferred: Bijections = Bijections(n=128, relations=2)
     width: int = 16
     decay: float = 1.0

@@ -7,6 +7,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import (
     Curriculum,
     Measure,
@@ -93,7 +94,7 @@ class Settings(iw.Config):
         Point(width=64, rate=0.05, steps=2000),
         Point(width=128, rate=0.04, steps=1500),
     )
-    every: int = 50
+    every: PositiveInt = 50
 
 
 def plan(settings: Settings) -> Plan:

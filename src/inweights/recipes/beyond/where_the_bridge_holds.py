@@ -7,6 +7,7 @@ from msgspec import structs
 
 import inweights as iw
 from inweights.config import apply_overrides
+from inweights.config.ranges import PositiveInt
 from inweights.errors import check_names
 from inweights.experiments import Measure, Plan, Score, Trial, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
@@ -72,7 +73,7 @@ class Settings(iw.Config):
     axes: tuple[str, ...] = tuple(AXES)
     complexity: int = 2
     n: int = 20
-    every: int = 20
+    every: PositiveInt = 20
     base: ib.GPTTraining = ib.NARROW
 
     def __post_init__(self) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 from msgspec import field, structs
 
+from inweights.config.ranges import PositiveInt, UnitFloat
 from inweights.errors import check_names
 from inweights.experiments import (
     Computation,
@@ -70,10 +71,10 @@ class Settings(InventedSettings):
     """
 
     world: Invented = Invented(people=12, towns=6, countries=6)
-    tokens: int = 600
+    tokens: PositiveInt = 600
     tuning: FineTune = FineTune(rate=1e-3, epochs=7, batch_tokens=128)
     conditions: tuple[str, ...] = tuple(CONDITIONS)
-    hold_out: float = 0.5
+    hold_out: UnitFloat = 0.5
     rates: dict[str, float] = field(default_factory=lambda: {"reversals": 2e-3})
 
     def __post_init__(self) -> None:

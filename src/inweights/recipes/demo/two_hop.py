@@ -6,6 +6,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import check_size
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, Plan, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared.derived import compositions
@@ -36,7 +37,7 @@ class Settings(iw.Config):
 
     n: int = 20
     models: tuple[str, ...] = ("emb-mlp", "gpt-small")
-    every: int = 10
+    every: PositiveInt = 10
     gpt: ib.GPTTraining = ib.NARROW
     emb_mlp: ib.EmbMLPTraining = ib.EmbMLPTraining(steps=2000)
 

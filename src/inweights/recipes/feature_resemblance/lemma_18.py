@@ -4,6 +4,7 @@ import polars as pl
 
 import inweights as iw
 from inweights import experiments
+from inweights.config.ranges import PositiveFloat, PositiveInt
 
 CASES = {"lengths": "length", "products": "same", "others": "other"}
 
@@ -23,11 +24,11 @@ class Settings(iw.Config):
             of inputs, ηT/N.
     """
 
-    widths: tuple[int, ...] = (128, 384, 1024)
-    layers: int = 7
-    labels: int = 50
-    per_label: int = 2
-    share: float = 0.05
+    widths: tuple[PositiveInt, ...] = (128, 384, 1024)
+    layers: PositiveInt = 7
+    labels: PositiveInt = 50
+    per_label: PositiveInt = 2
+    share: PositiveFloat = 0.05
 
 
 def plan(settings: Settings) -> experiments.Plan:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 import inweights as iw
 from inweights import experiments
+from inweights.config.ranges import PositiveFloat, PositiveInt, UnitFloat
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 
@@ -59,13 +60,13 @@ class Settings(iw.Config):
     n: int = 100
     few: int = 20
     rho: float = 5.0
-    slower: float = 20.0
+    slower: PositiveFloat = 20.0
     steps: int = 10_000
     widths: tuple[int, ...] = (512, 1024, 2048)
-    deep: tuple[int, ...] = (256, 1024)
-    layers: int = 7
-    labels: int = 50
-    delta: float = 0.01
+    deep: tuple[PositiveInt, ...] = (256, 1024)
+    layers: PositiveInt = 7
+    labels: PositiveInt = 50
+    delta: UnitFloat = 0.01
     training: tasks.OneLayerTraining = tasks.OneLayerTraining()
 
 

@@ -9,6 +9,7 @@ from msgspec import structs
 
 import inweights as iw
 from inweights.config import check_size
+from inweights.config.ranges import NonNegativeInt
 from inweights.experiments import (
     Curriculum,
     Judged,
@@ -61,7 +62,7 @@ class Settings(iw.Config):
     most: int | None = None
     conditions: tuple[str, ...] = gm.CONDITIONS
     wide: int = 512
-    longer: int = 2000
+    longer: NonNegativeInt = 2000
     looks: int = 50
 
 

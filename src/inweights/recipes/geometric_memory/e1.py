@@ -4,6 +4,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived import at_the_end
@@ -56,7 +57,7 @@ class Settings(iw.Config):
     search: tuple[Search, ...] = (Search(), Search(rate=2e-3))
     width: int = 96
     steps: int = 600
-    every: int = 50
+    every: PositiveInt = 50
 
 
 def plan(settings: Settings) -> Plan:

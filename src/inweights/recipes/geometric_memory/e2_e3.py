@@ -8,6 +8,7 @@ from msgspec import structs
 
 import inweights as iw
 from inweights.config import check_size
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Computation, Plan, computed
 from inweights.recipes.geometric_memory.common import GRAPHS, Shape
 from inweights.theory.geometric_memory.storage_tables import (
@@ -43,10 +44,10 @@ class Settings(iw.Config):
     """
 
     nodes: tuple[int, ...] = (17, 49, 101, 401, 1001)
-    most: int = 410
+    most: PositiveInt = 410
     path: int = 5
     graphs: tuple[Shape, ...] = GRAPHS
-    arms: tuple[int, ...] = (16, 64, 256, 1024)
+    arms: tuple[PositiveInt, ...] = (16, 64, 256, 1024)
 
 
 def plan(settings: Settings) -> Plan:

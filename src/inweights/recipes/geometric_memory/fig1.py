@@ -3,6 +3,7 @@
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Plan, cosine, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
@@ -32,7 +33,7 @@ class Settings(iw.Config):
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
     looks: int = 500
-    draws: int = 50
+    draws: PositiveInt = 50
 
 
 def _world(shape: gm.Shape) -> Graph:

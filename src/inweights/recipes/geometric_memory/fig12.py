@@ -5,6 +5,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Plan, cosine, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived import at_the_end
@@ -25,7 +26,7 @@ class Settings(iw.Config):
     """
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
-    every: int = 10
+    every: PositiveInt = 10
 
 
 def plan(settings: Settings) -> Plan:

@@ -7,6 +7,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Curriculum, Measure, Plan, Trial, cosine, share
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import learnt, token_names
@@ -161,7 +162,7 @@ class Settings(iw.Config):
 
     stars: tuple[InContextTraining, ...] = (InContextTraining(), _THREE)
     hidden: tuple[InContextTraining, ...] = (_HIDDEN,)
-    every: int = 50
+    every: PositiveInt = 50
 
 
 def plan(settings: Settings) -> Plan:

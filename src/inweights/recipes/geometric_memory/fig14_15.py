@@ -7,6 +7,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.models.configs import MambaConfig
 from inweights.recipes.geometric_memory import paths as ways
@@ -48,9 +49,9 @@ class Settings(iw.Config):
     """
 
     stars: tuple[ways.PathStarTraining, ...] = (_SMALL,)
-    every: int = 25
-    arms: int = 30
-    draws: int = 20
+    every: PositiveInt = 25
+    arms: PositiveInt = 30
+    draws: PositiveInt = 20
 
 
 def plan(settings: Settings) -> Plan:

@@ -6,6 +6,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Plan, Score, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived import at_the_end
@@ -81,7 +82,7 @@ class Settings(iw.Config):
     """
 
     trees: tuple[Tree, ...] = (Tree(),)
-    every: int = 25
+    every: PositiveInt = 25
 
 
 def plan(settings: Settings) -> Plan:

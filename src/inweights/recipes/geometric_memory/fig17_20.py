@@ -5,6 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import variants
@@ -40,7 +41,7 @@ class Settings(iw.Config):
     architectures: tuple[str, ...] = gm.ARCHITECTURES
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
-    draws: int = 200
+    draws: PositiveInt = 200
     variant: variants.Variant = variants.UNCHANGED
 
 

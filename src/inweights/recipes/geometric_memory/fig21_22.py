@@ -5,6 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, Plan, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.shared.derived import first_step, half_time
@@ -42,7 +43,7 @@ class Settings(iw.Config):
     rate: float = 0.01
     steps: int = 40
     gpt_most: int = 700
-    gpt_every: int = 5
+    gpt_every: PositiveInt = 5
 
 
 def plan(settings: Settings) -> Plan:

@@ -6,6 +6,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.errors import check_names
 from inweights.experiments import (
     Curriculum,
@@ -92,7 +93,7 @@ class Settings(iw.Config):
     n: int = 15
     width: int = 512
     steps: int = 10_000
-    draws: int = 200
+    draws: PositiveInt = 200
     conditions: tuple[str, ...] = gm.OF_PRECISION
 
     def __post_init__(self) -> None:

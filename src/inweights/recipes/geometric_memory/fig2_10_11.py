@@ -3,6 +3,7 @@
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Computation, Plan, computed
 from inweights.theory.geometric_memory.star_picture import star_design, star_picture
 from inweights.worlds.families.in_context import InContextStar
@@ -35,7 +36,7 @@ class Settings(iw.Config):
     context: InContextStar = InContextStar(
         arms=3, nodes=4, labels=20, trained=1000, asked=200
     )
-    examples: int = 2
+    examples: PositiveInt = 2
 
 
 def plan(settings: Settings) -> Plan:

@@ -8,6 +8,7 @@ from msgspec import structs
 
 import inweights as iw
 from inweights.config import check_size
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived import at_the_end
@@ -57,7 +58,7 @@ class Settings(iw.Config):
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     memorising: int = 900
-    every: int = 25
+    every: PositiveInt = 25
     larger: tuple[ways.PathStarTraining, ...] = ()
     own: OwnPathStar | None = None
 

@@ -7,6 +7,7 @@ from typing import Literal
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import derived, variants
@@ -42,7 +43,7 @@ class Settings(iw.Config):
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
-    draws: int = 200
+    draws: PositiveInt = 200
     variant: variants.Variant = variants.UNCHANGED
 
 

@@ -7,6 +7,7 @@ import polars as pl
 from msgspec.structs import replace
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived import at_the_end
@@ -42,7 +43,7 @@ class Settings(iw.Config):
     """
 
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
-    every: int = 20
+    every: PositiveInt = 20
 
 
 def plan(settings: Settings) -> Plan:

@@ -5,6 +5,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived import at_the_end, first_step
@@ -28,7 +29,7 @@ class Settings(iw.Config):
     """
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
-    every: int = 10
+    every: PositiveInt = 10
 
 
 def plan(settings: Settings) -> Plan:

@@ -6,6 +6,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived import at_the_end, first_step
@@ -40,7 +41,7 @@ class Settings(iw.Config):
         ),
     )
     pauses: tuple[int, ...] = (0, 1, 2, 5)
-    every: int = 10
+    every: PositiveInt = 10
 
 
 def plan(settings: Settings) -> Plan:

@@ -6,6 +6,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived import at_the_end
@@ -31,7 +32,7 @@ class Settings(iw.Config):
 
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     paths: int = 400
-    every: int = 10
+    every: PositiveInt = 10
 
 
 def plan(settings: Settings) -> Plan:

@@ -5,6 +5,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived_paths import own_and_other_arms
@@ -27,7 +28,7 @@ class Settings(iw.Config):
     """
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
-    arms: int = 30
+    arms: PositiveInt = 30
 
 
 def plan(settings: Settings) -> Plan:

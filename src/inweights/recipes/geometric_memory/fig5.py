@@ -6,6 +6,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import check_size
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import variants
@@ -43,7 +44,7 @@ class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     looks: int = 25
-    draws: int = 50
+    draws: PositiveInt = 50
     variant: variants.Variant = variants.UNCHANGED
 
 

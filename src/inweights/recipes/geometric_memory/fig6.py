@@ -6,6 +6,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Computation, Measure, Plan, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged, top_energy
@@ -55,11 +56,11 @@ class Settings(iw.Config):
     early: int = 40
     late: int = 10_000
     second: float = 0.9995
-    every: int = 100
-    gpt_every: int = 5
+    every: PositiveInt = 100
+    gpt_every: PositiveInt = 5
     gpt_most: int | None = None
     descent: gm.Node2VecDescent = gm.Node2VecDescent(steps=2000)
-    widths: tuple[int, ...] = (32, 128, 512, 2048)
+    widths: tuple[PositiveInt, ...] = (32, 128, 512, 2048)
 
 
 def plan(settings: Settings) -> Plan:

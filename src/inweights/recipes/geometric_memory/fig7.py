@@ -6,6 +6,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, Plan, number, share
 from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
@@ -55,7 +56,7 @@ class Settings(iw.Config):
     stds: tuple[float, ...] = (0.02, 0.3, 1.0)
     steps: int = 10_000
     most: int | None = None
-    draws: int = 200
+    draws: PositiveInt = 200
 
 
 def plan(settings: Settings) -> Plan:

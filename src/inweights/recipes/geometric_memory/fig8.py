@@ -5,6 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import NonNegativeInt
 from inweights.experiments import (
     Computation,
     Measure,
@@ -45,7 +46,18 @@ class Settings(iw.Config):
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
-    moments: tuple[int, ...] = (0, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+    moments: tuple[NonNegativeInt, ...] = (
+        0,
+        10,
+        20,
+        50,
+        100,
+        200,
+        500,
+        1000,
+        2000,
+        5000,
+    )
     long: int = 100_000
     nodes: int = 15
 

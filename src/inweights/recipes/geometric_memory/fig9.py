@@ -6,6 +6,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, Plan, Score, cosine, number, share
 from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
@@ -45,7 +46,7 @@ class Settings(iw.Config):
     steps: int = 10_000
     std: float = 0.02
     most: int | None = None
-    draws: int = 200
+    draws: PositiveInt = 200
     conditions: tuple[str, ...] = gm.OF_PRECISION
 
 

@@ -49,7 +49,7 @@ class Settings(iw.Config):
 
     Attributes:
         shown: The value of ``N`` for which templates are drawn and judged. It must be
-            the ``n`` of one of ``sizes``; this is not checked.
+            the ``n`` of one of ``sizes``; otherwise an error is raised before training.
         sizes: All values of ``N``, each with its training settings.
     """
 

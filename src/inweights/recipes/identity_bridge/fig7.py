@@ -8,6 +8,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import check_size
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared import derived
@@ -36,7 +37,7 @@ class Settings(iw.Config):
     n: int = 20
     complexity: int = 2
     models: tuple[str, ...] = ("gpt-small", "gpt")
-    every: int = 10
+    every: PositiveInt = 10
     gpt: ib.GPTTraining = ib.GPTTraining()
 
 

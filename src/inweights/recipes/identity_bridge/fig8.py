@@ -5,6 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.experiments import Plan, cosine, share
 from inweights.lm.exams.compare import CORRECT, INCORRECT, PARTIAL
 from inweights.lm.tuning.fine_tune import FineTune
@@ -47,7 +48,7 @@ class Settings(iw.Config):
 
     models: tuple[str, ...] = ("@smollm2",)
     device: str = "cpu"
-    tokens: int = 1500
+    tokens: PositiveInt = 1500
     tuning: FineTune = FineTune(
         rate=1e-3,
         epochs=5,

@@ -7,6 +7,7 @@ import polars as pl
 import inweights as iw
 from inweights import experiments
 from inweights.config import check_size
+from inweights.config.ranges import PositiveInt
 from inweights.recipes.identity_bridge.proofs import SCORES as PROVED
 from inweights.recipes.identity_bridge.proofs import computations
 
@@ -47,10 +48,10 @@ class Settings(iw.Config):
     sizes: tuple[int, ...] = (5, 10, 100, 1000, 10_000)
     full: tuple[int, ...] = tuple(range(3, 13))
     ties: int = 20
-    complexities: tuple[int, ...] = (2, 3, 4, 5)
+    complexities: tuple[PositiveInt, ...] = (2, 3, 4, 5)
     trained: int = 10
     steps: int = 20_000
-    every: int = 500
+    every: PositiveInt = 500
     rate: float = 1.0
     width: int = 64
 
@@ -58,6 +59,9 @@ class Settings(iw.Config):
         for name in ("sizes", "full"):
             for n in getattr(self, name):
                 check_size(f"each of {name}", n, least=2, most=10**9)
+        check_size("ties", self.ties, least=2, most=10**9)
+        for complexity in self.complexities:
+            check_size("each of complexities", complexity, most=self.ties)
 
 
 def plan(settings: Settings) -> experiments.Plan:

@@ -5,6 +5,7 @@ from itertools import product
 
 import inweights as iw
 from inweights import experiments
+from inweights.config.ranges import PositiveInt
 from inweights.recipes.reversal_curse import kinds
 from inweights.worlds.families.implication import Implication
 
@@ -25,7 +26,7 @@ class Settings(iw.Config):
     """
 
     groups: int = 5
-    members: int = 8
+    members: PositiveInt = 8
     told: tuple[int, ...] = (1, 3)
     denied: tuple[int, ...] = (0, 1, 3, 4)
     training: kinds.Training = kinds.Training()

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 import inweights as iw
+from inweights.config.ranges import PositiveInt
 from inweights.errors import ConfigError
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.seeds import WORLD, Streams
@@ -206,7 +207,7 @@ class InventedSettings(iw.Config):
     model: str = "@smollm2"
     device: str = "cpu"
     world: Invented = Invented(people=24, towns=12, countries=6)
-    tokens: int = 950
+    tokens: PositiveInt = 950
     tuning: FineTune = FineTune(
         rate=2e-3,
         epochs=7,
