@@ -114,7 +114,9 @@ class Streams:
         return np.random.default_rng(self.seed(*path))
 
     def torch(self, *path: str | int) -> torch.Generator:
-        """Return a new torch CPU generator, seeded for a stream; equal paths give equal numbers.
+        """Return a new torch CPU generator for a named stream of random numbers.
+
+        Generators for the same path produce the same numbers.
 
         Args:
             *path: Name of the stream, followed by counters such as a step or an epoch.

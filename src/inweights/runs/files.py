@@ -1,4 +1,4 @@
-"""Read and write JSON files and folders of tables; each is written completely or not at all.
+"""Read JSON files and folders of tables, and write them atomically.
 
 :class:`~inweights.runs.RunFolder` stores everything through these functions, which
 convert errors of the operating system to one-line messages.
@@ -51,7 +51,7 @@ def hash_of(path: Path) -> str:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a value as a JSON file, completely or not at all.
+    """Write a value as a JSON file, atomically.
 
     Args:
         path: Path of the file. An existing file is replaced, and missing parent folders
@@ -100,7 +100,7 @@ def read_json(path: Path, kind: type[T]) -> T:
 
 
 def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
-    """Write tables as a folder of Parquet files, all of them or none.
+    """Write tables as a folder of Parquet files, atomically.
 
     Args:
         folder: Path of the folder. An existing folder is replaced, and all files in it

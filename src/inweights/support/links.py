@@ -56,13 +56,13 @@ def refuse_link(place: str | Path) -> None:
 
 
 def files_below(folder: str | Path) -> Iterator[str]:
-    """Yield the relative name of every file below a folder; nothing if there is no such folder.
+    """Yield the path of every file in a folder and its subfolders, relative to the folder.
 
-    Names have ``/`` between their parts, and are sorted within each folder. A folder
-    that cannot be read is treated as empty.
+    The parts of a path are separated by ``/``. Paths are sorted within each folder. A
+    folder that does not exist or cannot be read is treated as empty.
 
     Args:
-        folder: The folder; its subfolders are searched as well.
+        folder: Path of the folder.
 
     Raises:
         FolderError: A file or folder is a symbolic link.

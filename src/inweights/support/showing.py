@@ -86,10 +86,10 @@ class Card:
 
 
 class Carded:
-    """Base of classes whose instances are displayed as a card, as text or as HTML.
+    """Base of classes whose instances are displayed as a card.
 
-    Notebooks display HTML. A subclass defines the method ``_card``, which returns the
-    :class:`Card`.
+    Notebooks display the card as HTML, and ``repr`` returns it as text. A subclass
+    defines the method ``_card``, which returns the :class:`Card`.
     """
 
     def _card(self) -> Card:

@@ -72,7 +72,7 @@ class Variant(iw.Config):
         return model
 
     def check(self, models: Sequence[str], gpt: str, ssm: str) -> None:
-        """Raise an error if a change would have no effect because its model is not trained.
+        """Raise an error if a changed field belongs to a model that is not trained.
 
         Args:
             models: Names of the models that are trained.

@@ -42,7 +42,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs with and without identities, and from a uniform initialisation.
+    """Plan training runs of tied GPTs with two initialisations, with and without identities.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexities`` and

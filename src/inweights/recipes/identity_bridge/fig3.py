@@ -48,8 +48,9 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        shown: The value of ``N`` for which templates are drawn and judged. It must be
-            the ``n`` of one of ``sizes``; otherwise an error is raised before training.
+        shown: Number ``N`` of subjects and of objects in the worlds for which
+            templates are measured and drawn. It must be the ``n`` of one of ``sizes``;
+            otherwise an error is raised before training.
         sizes: All values of ``N``, each with its training settings.
     """
 
@@ -101,12 +102,12 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the panels of the figure, the peaks of the templates, and accuracies.
+    """Return the templates of the figure, the positions of their largest logits, and accuracies.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial
             with one seed. All tables have the columns ``n, identity, seed``. Accuracies
-            and recall are fractions from 0 to 1.
+            are fractions from 0 to 1.
 
             - ``accuracy``, from :func:`inweights.probes.accuracy`, with the additional
               columns ``part, role, distribution, statements, accuracy, accuracy_among,

@@ -42,7 +42,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs of two GPTs on one world with identities, measured during training.
+    """Plan training runs of two GPTs on one world with identities, and probes during training.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexity`` and ``models``;
@@ -90,12 +90,12 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves for the animation, half-times, and correlations over the training steps.
+    """Return learning curves, the steps at which they reach half their rise, and correlations.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial
             with one seed. All tables have the columns ``model, seed, step``. Accuracies
-            and recall are fractions from 0 to 1.
+            are fractions from 0 to 1.
 
             - ``accuracy``, from :func:`inweights.probes.accuracy`, with the additional
               columns ``part, role, distribution, statements, accuracy, accuracy_among,

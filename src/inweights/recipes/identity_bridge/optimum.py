@@ -47,8 +47,8 @@ def plan(settings: Settings, identity: bool) -> Plan:
     logits, subject to a margin of at least 1 for every training fact.
 
     Args:
-        settings: Settings of the recipe: ``n`` and ``sizes``, the numbers of subjects,
-            and ``gap``, the largest accepted relative duality gap of the solutions.
+        settings: Settings of the recipe. ``n`` and ``sizes`` are numbers of subjects;
+            ``gap`` is the largest accepted relative duality gap of the solutions.
         identity: Whether the identity facts are in the training set.
 
     Returns:

@@ -127,7 +127,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return margins, predicted accuracies minus 1/C, and whether margins have predicted signs.
+    """Return the margins and accuracies that the theory predicts, and whether training agrees.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial

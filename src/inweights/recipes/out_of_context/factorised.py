@@ -23,8 +23,8 @@ class Settings(iw.Config):
     Attributes:
         groups: Number of groups, at least 2.
         cells: One entry per world, consisting of two numbers: the number of members of
-            a group, and the number of these members whose second value is among the
-            facts. The second number must be at least 1 and below the first.
+            a group, and the number of these members for whom a fact states the group's
+            second value. The second number must be at least 1 and below the first.
         width: Number of columns of the first of the two matrices, and width of the
             single matrix; at least the number of tokens.
         std: Initial standard deviation of all matrices, above 0.

@@ -19,9 +19,10 @@ class Settings(iw.Config):
     Attributes:
         groups: Number of groups, at least 2.
         members: Number of members of each group.
-        told: Numbers of members for whom the second value is stated, each at least 1.
-        denied: Numbers of further members for whom the value of a different group is
-            stated, each at least 0.
+        told: Numbers of members of a group for whom a fact states the group's second
+            value, each at least 1.
+        denied: Numbers of other members of a group for whom a fact states the second
+            value of a different group, each at least 0.
         training: Settings of the models and of their training.
     """
 
@@ -33,7 +34,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan training runs for each pair of numbers of examples and counter-examples.
+    """Plan training runs for every number of examples, with every number of counter-examples.
 
     Args:
         settings: The recipe's settings, such as ``groups``, ``members`` and ``told``;
@@ -42,9 +43,10 @@ def plan(settings: Settings) -> experiments.Plan:
     Returns:
         The plan. The label values listed here apply to the default settings.
 
-        - Labels of the trials: ``told`` (number of members whose second value is in the
-          training set: 1, 3), ``denied`` (number of further members for whom the value
-          of another group is in the training set: 0, 1, 3, 4), and ``model`` (Emb-MLP;
+        - Labels of the trials: ``told`` (number of members of a group for whom a fact
+          states the group's second value: 1, 3), ``denied`` (number of other members
+          for whom a fact states the second value of another group: 0, 1, 3, 4), and
+          ``model`` (Emb-MLP;
           Emb-MLP, decay; GPT, small: the conditions of
           :meth:`~.kinds.Training.learners`).
         - Measures: ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``

@@ -26,12 +26,14 @@ def whole(paths: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         All columns that identify the measurement (the labels, ``seed``, and ``step`` if
-        the table has it); four accuracies from 0 to 1: ``hardest`` (hardest token,
-        which is the first after the root, of held-out paths), ``exact`` (share of
-        held-out paths that are entirely correct), ``easiest_last`` (last token of
-        held-out paths) and ``trained`` (share of training paths that are entirely
-        correct); and ``chance``, the accuracy of guessing the hardest token of held-out
-        paths.
+        the table has it), and these fractions from 0 to 1:
+
+        - ``hardest``: accuracy on the hardest token of held-out paths, which is the
+          first token after the root.
+        - ``exact``: share of held-out paths that are entirely correct.
+        - ``easiest_last``: accuracy on the last token of held-out paths.
+        - ``trained``: share of training paths that are entirely correct.
+        - ``chance``: accuracy of guessing the hardest token of held-out paths.
     """
     about = (
         "part",
@@ -125,7 +127,10 @@ def mean_recall(edges: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 def own_and_other_arms(
     cosines: pl.DataFrame, navigation: pl.DataFrame, keys: Sequence[str]
 ) -> pl.DataFrame:
-    """Return mean cosines of leaves with the first nodes of their own paths and of other paths.
+    """Compare leaves with the first nodes of their own paths and of other paths.
+
+    Leaves and first nodes are compared by their cosine similarity, averaged over the
+    leaves of each run.
 
     Args:
         cosines: A row per run, leaf and first node of a path, with ``cosine``, and

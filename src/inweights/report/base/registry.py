@@ -115,7 +115,7 @@ def arguments(
 
     Args:
         figure: The figure, with the names of its tables (``sources``) and its options.
-        function: The drawing: a function, or a class with fields.
+        function: The drawing function, or the class that draws the figure.
         tables: All tables, by name.
 
     Returns:

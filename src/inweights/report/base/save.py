@@ -75,7 +75,9 @@ def _canvas(figure: Figure, kind: type[_Canvas], dpi: float) -> Iterator[_Canvas
 
 
 def show_inline(figure: Figure) -> Figure:
-    """Let a notebook show a figure that is the result of a cell, and return the figure.
+    """Add a PNG representation for notebooks to a figure, and return the figure.
+
+    A notebook then displays the figure if it is the result of a cell.
 
     Args:
         figure: The figure. A method that returns it as a PNG with 200 dots per inch is

@@ -64,7 +64,7 @@ class Folder:
         return None
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, completely or not at all; an existing file is replaced.
+        """Write a file atomically; an existing file is replaced.
 
         Args:
             name: Name of the file, relative to the root.

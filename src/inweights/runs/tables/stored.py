@@ -99,7 +99,7 @@ class StoredTables:
         )
 
     def write(self, owner: str, part: str, table: pl.DataFrame) -> None:
-        """Store a table, completely or not at all.
+        """Store a table atomically.
 
         A table that was stored under the same name before is not removed. If its
         content differs, :meth:`read` returns one of the two tables (:meth:`forget`
@@ -140,7 +140,7 @@ class StoredTables:
         )
 
     def write_model(self, owner: str, content: bytes) -> None:
-        """Store the weights of a run, completely or not at all.
+        """Store the weights of a run atomically.
 
         Args:
             owner: Key (hash) of the run.
@@ -187,11 +187,14 @@ class StoredTables:
             self.files.remove(name)
 
     def listed(self) -> set[tuple[str, str]]:
-        """Return which tables and weights are stored, according to the file names; no file is read.
+        """Return which tables and weights are stored, according to the names of the files.
+
+        No file is read.
 
         Returns:
-            Set of pairs of the key of a run or computation and the name of a table, or
-            :data:`MODEL_PART` (``model``) for weights.
+            Set with one pair ``(owner, part)`` per stored table or weights file:
+            ``owner`` is the key of the run or computation, and ``part`` is the name of
+            the table, or :data:`MODEL_PART` (``model``) for weights.
 
         Raises:
             FolderError: The store is a folder and contains a link.

@@ -54,10 +54,11 @@ def file_of(module: str) -> Path | None:
 
 
 def is_own(module: str, file: Path) -> bool:
-    """Return whether a module is not part of Python, of this library or of an installed package.
+    """Return whether a module is the user's own code.
 
-    A module is treated as installed if its file is in ``site-packages`` or
-    ``dist-packages``.
+    All modules are the user's own except those of Python's standard library, of this
+    library and of installed packages. A module counts as installed if its file is in
+    ``site-packages`` or ``dist-packages``.
 
     Args:
         module: Dotted name of the module.

@@ -238,8 +238,8 @@ def weights_of(world: World, roles: Mapping[str, float]) -> Float[Reals, " N"]:
 
     Args:
         world: World with ``N`` facts.
-        roles: Number of times that the facts of each role are counted, at least 0;
-            other roles have weight 0.
+        roles: Dictionary that maps a role to the number of times that each of its facts
+            is counted, at least 0. Facts of other roles have weight 0.
 
     Returns:
         Weights ``[N]`` that sum to 1.

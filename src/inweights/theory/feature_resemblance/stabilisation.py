@@ -183,9 +183,9 @@ def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
     """Return the fraction of a matrix that maps between different eigenspaces of a graph.
 
     The fraction is ``Σ_{i, j of different spaces} (v_iᵀ X v_j)² / ‖X − tr(X)/N‖²``. It
-    is 0 if ``X`` and the Laplacian have common eigenvectors, and 1 if they share no
-    direction. The multiple of the identity is subtracted, since every vector is an
-    eigenvector of it.
+    is 0 if ``X`` maps every eigenspace of the Laplacian into itself, and 1 if
+    ``X − tr(X)/N`` maps no eigenspace back into itself at all. ``tr(X)/N``, a multiple
+    of the identity, is subtracted, since every vector is an eigenvector of it.
 
     Args:
         symmetric: ``X``, ``[N, N]`` (``N`` nodes).

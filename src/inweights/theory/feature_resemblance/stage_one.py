@@ -161,7 +161,7 @@ def stage_one(
 
 @dataclass(frozen=True, eq=False)
 class StageOneResult:
-    """Result of stage 1: matrices of a model before and after the stage, and facts of its world.
+    """Result of training the attention (stage 1): the model's matrices, and its world's facts.
 
     ``N`` is the number of facts, ``T`` the number of tokens in a prompt, ``K`` the
     number of candidate answers, ``M`` the number of hidden units per answer, ``D`` the
@@ -177,8 +177,8 @@ class StageOneResult:
         value: ``W_V`` at the end, ``[D, V]``.
         key_query: ``W_KQ`` at the end, ``[V, V]``.
         losses: Mean loss before every step, in nats; empty if there are no steps.
-        spread: Largest difference between an attention score and uniform attention,
-            over all steps.
+        spread: Largest difference between an attention weight and its value under
+            uniform attention, over all steps.
     """
 
     world: World
@@ -203,12 +203,12 @@ class StageOneResult:
         rate: float,
         steps: int,
     ) -> StageOneResult:
-        """Train ``W_KQ`` (attention) and ``W_V`` (values) with the gradients of Lemma 1.
+        """Train ``W_KQ`` (attention) and ``W_V`` (values) by the gradients of the paper's Lemma 1.
 
         Args:
             world: Config of a world whose prompts all have the same length.
-            roles: Number of times that the facts of each role are counted in stage 1,
-                at least 0; other roles are not used.
+            roles: Dictionary that maps a role to the weight of its facts in the loss,
+                at least 0. Facts of other roles are not used.
             seed: Root seed of world and initialisation.
             model: Architecture with a folded or linear MLP; ``None`` for the
                 architecture of the paper, with a folded MLP.

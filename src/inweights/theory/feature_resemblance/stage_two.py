@@ -43,17 +43,18 @@ def stage_two(
     attention: int = 50,
     slower: float = 1.0,
 ) -> pl.DataFrame:
-    """Run stage 1, then train the MLP in phases; compare each phase with its lemma's bound.
+    """Train the attention, then the MLP in phases, and compare the losses with proven bounds.
 
-    The lemmas are 7, 9, 10, 12, 13 and 16 of Feature Resemblance. Stage 1 trains the
-    attention (``W_KQ`` and ``W_V``), and stage 2 trains the MLP with frozen attention.
+    The bounds are those of Lemmas 7, 9, 10, 12, 13 and 16 of Feature Resemblance.
+    Stage 1 trains the attention (``W_KQ`` and ``W_V``), and stage 2 trains the MLP with
+    frozen attention.
 
     Args:
         world: Config of a world in which all prompts of facts have the same length, and
             all answers have the same length.
-        phases: For each phase, the number of times that the facts of each role are
-            counted (other roles are not used). Stage 1 uses the counts of the first
-            phase.
+        phases: One dictionary per phase, which maps a role to the weight of its facts
+            in the loss. Facts of other roles are not used. Stage 1 uses the weights of
+            the first phase.
         steps: Number of updates of the MLP in each phase, at least 1.
         seed: Root seed of world and initialisation.
         model: Architecture with a folded or linear MLP; ``None`` for the architecture

@@ -19,10 +19,10 @@ _AT_ONCE = 2**21
 
 
 def sparse_walk(a: Any) -> Any:
-    """Return the random walk ``P = D⁻¹A`` of a sparse adjacency, as a sparse array.
+    """Return the transition matrix ``P = D⁻¹A`` of the random walk on a sparse graph.
 
     Args:
-        a: Adjacency of non-negative numbers, a SciPy sparse array ``[N, N]`` (``N``
+        a: Adjacency with non-negative entries, a SciPy sparse array ``[N, N]`` (``N``
             nodes).
 
     Returns:
@@ -51,7 +51,8 @@ def descend_in_blocks(
 
     Args:
         v: Vectors ``V``, ``[R, N, D]`` (``R`` replicas, ``N`` nodes, width ``D``).
-        walk: Random walk ``P``, a SciPy sparse array ``[N, N]``.
+        walk: Transition matrix ``P`` of the random walk, a SciPy sparse array
+            ``[N, N]``.
         eta: Learning rate ``η`` of each replica, ``[R, 1, 1]``, or of all replicas,
             ``[1, 1, 1]``.
         steps: Number of updates.
@@ -88,7 +89,8 @@ def mean_losses(v: Float[Floats, "R N D"], walk: Any) -> Float[Floats, " R"]:
 
     Args:
         v: Vectors ``V``, ``[R, N, D]`` (``N`` nodes, width ``D``).
-        walk: Random walk ``P``, a SciPy sparse array ``[N, N]``.
+        walk: Transition matrix ``P`` of the random walk, a SciPy sparse array
+            ``[N, N]``.
 
     Returns:
         One loss for each of ``R`` replicas, in nats, ``[R]``.

@@ -54,9 +54,10 @@ def roots_of(hops: Float[Floats, "N N"]) -> list[int]:
 
 
 def depth_first(near: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
-    """Return the nodes in depth-first order: around a ring, or arm after arm of a star.
+    """Return the nodes in the order of a depth-first search.
 
-    The order begins at node 0; other components follow, each from its first node.
+    The order follows a ring once around, and visits the arms of a star one after
+    another. It begins at node 0; other components follow, each from its first node.
 
     Args:
         near: Mask of the pairs of nodes that are joined, ``[N, N]`` (``N`` nodes);

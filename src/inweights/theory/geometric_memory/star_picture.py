@@ -31,7 +31,7 @@ def star_picture(
     example has its own graph.
 
     Args:
-        world: Config of the task, without branches.
+        world: Config of the task. A :class:`PathStar` must have ``branches=1``.
         examples: Number of facts of the in-context task that are drawn, from 0 to the
             number of facts, in addition to one query. This option has no effect on the
             in-weights task.
@@ -85,7 +85,7 @@ def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFra
     """Return how much the statements of a path-star task reveal about queried paths.
 
     Args:
-        world: Config of the task, without branches.
+        world: Config of the task. A :class:`PathStar` must have ``branches=1``.
         seed: Root seed of the world.
 
     Returns:

@@ -112,7 +112,7 @@ def one_step_storage(
     This is the second part of Proposition 4 of Geometric Memory. The loss is the
     correlation ``−Σ_edges ⟨v_i, u_j⟩``, ``V`` is frozen with entries from ``N(0,
     1/D)``, and the learning rate is 1. The result is ``U = Aᵀ V``, so that the logits
-    ``V Uᵀ = (V Vᵀ) A`` are the adjacency with errors of about ``√(deg/D)``.
+    ``V Uᵀ = (V Vᵀ) A`` equal the adjacency up to errors of about ``√(deg/D)``.
 
     Args:
         a: 0/1 adjacency, ``[N, N]`` (``N`` nodes).
@@ -221,7 +221,7 @@ class Fit:
 
     @property
     def exact(self) -> bool:
-        """Whether logits of different nodes differ from the adjacency by less than 1e-9."""
+        """Whether all logits between distinct nodes equal the adjacency up to an error of 1e-9."""
         return max(self.edges, self.others) < 1e-9
 
 

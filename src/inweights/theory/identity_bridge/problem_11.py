@@ -41,10 +41,11 @@ def sum_of_squares(p: Parameters) -> float:
 
 
 def kept_constant(p: Parameters, n: int) -> Floats:
-    """Return ``M2`` and ``h_1``, ``[2]``, which are constant along the direction of (22) and (23).
+    """Return the two quantities that stay constant along the direction of Proposition 3.
 
-    The equations define the direction of Proposition 3 of Identity Bridge (App. A.2).
-    ``M2`` is :func:`squares_of_means`, and ``h_1`` is ``a1 + c1 + n (a2 + c2)``.
+    Equations (22) and (23) of Identity Bridge (App. A.2) define this direction. The
+    quantities are ``M2`` (:func:`squares_of_means`) and ``h_1``, which is ``a1 + c1 +
+    n (a2 + c2)``. The result is an array ``[2]``.
 
     Args:
         p: The parameters.

@@ -107,9 +107,10 @@ def at_optimum(n: int) -> pl.DataFrame:
 
 
 def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
-    """Compare Lemma 2, equation (14), Propositions 1 and 3 with the full matrix at random points.
+    """Check statements of Identity Bridge, App. A, numerically at random points.
 
-    The lemma, equation (14) and the propositions are from Identity Bridge, App. A.
+    The statements are Lemma 2, equation (14), and Propositions 1 and 3. Each is
+    compared with the matrix of logits that the parameters at the point define.
 
     Args:
         n: Number of entities of each kind, at least 2.

@@ -81,9 +81,9 @@ def parts_within(
     """Divide facts into parts that can be solved within a time limit.
 
     The time to solve a program grows with the cube of its number of facts, so that many
-    small parts cover more facts than a few large ones. However, a component that is cut
-    into small parts is predicted badly. If a component has to be cut, parts are
-    therefore as large as the time for one part allows.
+    small parts cover more facts than a few large ones. However, predictions are poor
+    for a connected component that is cut into small parts. If a component has to be
+    cut, parts are therefore as large as the time for one part allows.
 
     Args:
         world: The world with the facts.
@@ -115,16 +115,19 @@ def solve_piece(
     seconds: float | None,
     progress: Callable[[int, float], None] | None,
 ) -> tuple[Solved, str]:
-    """Solve program (2) of Identity Bridge, or the soft program if it is requested or needed.
+    """Solve program (2) of Identity Bridge or, if requested or needed, the soft program.
+
+    The soft program minimises the cross-entropy plus a decay times the nuclear norm
+    (:func:`.solve_soft`).
 
     Args:
         world: The facts.
         answers: Whether a prompt may have ``several`` correct answers or only ``one``.
             This option has no effect on the soft program.
-        decay: Weight decay of the soft program (:func:`.solve_soft`), above 0. If
-            ``None``, program (2) is solved if it has a solution and no identity has a
-            prompt of several tokens; otherwise, the decay is 3e-4, or 1e-2 if an
-            identity has such a prompt.
+        decay: The decay of the soft program, above 0. If ``None``, program (2) is
+            solved if possible. The soft program is solved instead with a decay of 1e-2
+            if an identity has a prompt of several tokens, and with a decay of 3e-4 if
+            program (2) has no solution.
         gap: Relative duality gap to certify, at least 1e-7 and below 1.
         iterations: Maximum number of iterations of a solver, at least 1.
         seconds: Time limit in seconds, at least 0; ``None`` for no limit. Half of it is

@@ -109,8 +109,8 @@ class Analogies(iw.Config):
                 without shuffling.
 
         Returns:
-            Up to three sentences per row, in the order of the rows, with stages
-            numbered from 0 (:func:`examples`).
+            Up to three sentences for each analogy, in the order of the analogies. Their
+            stages are numbered from 0 (:func:`examples`).
 
         Raises:
             KeyError: ``condition`` is ``zero-shot``, which has no training sentences.

@@ -105,10 +105,11 @@ def computations(
         labels: Dictionary that maps the name of each additional column to its value,
             which is the same in all rows.
         lessons: Dictionary that maps the name of each condition, as it appears in the
-            column ``condition`` of ``after``, to its lesson. All lessons must have the
-            same questions. If the dictionary is empty, only ``before`` is computed.
-        asked: A lesson with the same questions, for the computation ``before``. Its
-            training texts are not used.
+            column ``condition`` of ``after``, to its lesson, the config of its training
+            texts and questions. All lessons must have the same questions. If the
+            dictionary is empty, only ``before`` is computed.
+        asked: A lesson with the same questions, which the computation ``before`` asks.
+            The training texts of this lesson are not used.
         model: A folder, the name of a Hugging Face model in the local cache,
             ``@smollm2`` or ``@tiny`` (a small random model).
         tuning: Settings of the fine-tuning.

@@ -46,18 +46,18 @@ _END = ("n", "l", "r", "s", "th", "k", "m")
 
 
 class Invented(iw.Config):
-    """Config of a world of people who were born in towns that lie in countries.
+    """Config of a world that states the birthplaces of people and the countries of the towns.
 
     Attributes:
         people: Number of invented people. They are spread evenly over the towns, in
             random order.
         towns: Number of towns, which are the bridge entities of the two-hop questions.
         countries: Number of countries, from 2 to the number of towns (and at most 8).
-            They are real countries; the invented towns are spread evenly over them.
+            The countries are real; invented towns are spread evenly over them.
         second: Kind of the towns. ``invented``: the towns have invented names, and the
-            model is trained on their countries. ``known``: the towns are real cities,
-            and the model is not trained on their countries, so that the second hop
-            comes from its pretraining.
+            model is trained on the facts that state their countries. ``known``: the
+            towns are real cities, and the model is not trained on these facts, but has
+            to know them from pretraining.
 
     Raises:
         ConfigError: There are fewer people than towns; ``countries`` is below 2, above

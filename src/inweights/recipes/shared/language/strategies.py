@@ -27,8 +27,8 @@ class Taught(iw.Config):
             statements to the facts; none by default.
         wordings: Number of wordings in which a strategy states the same content; by
             default 2. Questions use the third wording of a fact.
-        hold_out: Fraction of the bridges, from 0 to 1, whose chains are not stated by
-            any strategy; by default 0.5.
+        hold_out: Fraction of the bridge entities, from 0 to 1, that are held out: no
+            strategy states a two-hop fact through them. The default is 0.5.
         tokens: Maximum number of tokens in one pass, the same for every strategy; by
             default 600.
 

@@ -143,13 +143,20 @@ def rises(
     Returns:
         A row per run and ``set`` (``D_correct``, ``D_partial`` or ``D_incorrect``, see
         :func:`both_times`), with the columns ``labels``, ``seed``, ``set`` and four
-        means over the questions: ``decades`` (decimal logarithm of the answer's
-        probability after training divided by its probability before), ``own``
-        (``decades`` minus the same logarithm for the mean wrong candidate; 0 if both
-        probabilities increase by the same factor), ``rise`` (the answer's probability
-        after training minus its probability before) and ``share_rise`` (the same
-        difference for the answer's share among the candidates). In the logarithms, a
-        probability of 0 is replaced by the smallest positive number.
+        means over the questions:
+
+        - ``decades``: decimal logarithm of the factor by which training increases the
+          answer's probability.
+        - ``own``: ``decades`` minus the decimal logarithm of the factor by which
+          training increases the mean probability of the wrong candidates; 0 if both
+          factors are equal.
+        - ``rise``: the answer's probability after training minus its probability
+          before.
+        - ``share_rise``: the answer's share of the probability of all candidates after
+          training, minus this share before.
+
+        In the logarithms, a probability of 0 is replaced by the smallest positive
+        number.
     """
     asked = measured.filter(pl.col("kind") == "question", pl.col("role") == role)
     said = ("probability", "share", "others")

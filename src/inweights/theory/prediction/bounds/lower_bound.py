@@ -175,11 +175,11 @@ class _Tilted(Splitting):
         self.split()
 
     def shrunk(self, above: Floats) -> tuple[Floats, Floats]:
-        """Return the proximal step of the nuclear norm, with the extra term."""
+        """Return the proximal step of the nuclear norm plus the term ``size ⟨T, W⟩``."""
         return super().shrunk(above - (self.size / self.penalty) * self._tilt)
 
     def dual(self) -> Floats:
-        """Return the multipliers of the facts, ``[M, K]``."""
+        """Return the Lagrange multipliers of the constraints on the facts, ``[M, K]``."""
         return multipliers(
             -self.coupling * self.penalty * self.s_price, self.program.right
         )

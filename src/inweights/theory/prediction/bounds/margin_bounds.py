@@ -46,11 +46,12 @@ def margin_bounds(
             starting from this point. If it contains a second matrix (``another``), as
             solutions for thousands of facts do, all intervals are left open.
         queries: Indices of the queries; ``None`` for all queries.
-        accuracy: Distance from the margin of the solution at which an end of an interval
-            is tight enough (for a tie: an end at most ``tie`` from 0); above 0. If
-            ``None``, an interval is narrowed only until it proves that the margin
-            is above ``tie``, or below ``-tie``. In this case, the solver runs a few
-            times for a query that fails, and once per rival for a query that follows.
+        accuracy: Largest accepted distance, above 0, between an end of an interval and
+            the margin of the solution (for a tie, an end is accepted if it is at most
+            ``tie`` from 0). If ``None``, an interval is narrowed only until it proves
+            that the margin is above ``tie``, or below ``-tie``. This takes one run of
+            the solver per rival if the margin is above ``tie``, and a few runs if it is
+            below ``-tie``.
         tie: Margins of at most this absolute value are ties.
         seconds: Time limit in seconds, after which the remaining intervals are left
             open; ``None`` for no limit.

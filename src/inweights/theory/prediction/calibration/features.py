@@ -124,17 +124,18 @@ def _of_answers(world: World, rows: Ids) -> tuple[Floats, Floats]:
 
 
 def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
-    """Return features as the columns of a linear model.
+    """Return the design matrix of a linear model of the features.
 
-    The margin is divided into pieces at :data:`KNOTS` (a linear spline), so that its
-    effect may be steep around 0.
+    The predicted margin enters the model as a linear spline with the knots
+    :data:`KNOTS`, so that its effect may be steep around 0.
 
     Args:
         features: Table of :func:`query_features`, with ``Q`` rows.
 
     Returns:
-        Values ``[Q, F]``, and the names of the ``F`` columns: five pieces of the margin
-        with values from 0 to 1, then the other features.
+        The matrix, ``[Q, F]``, and the names of its ``F`` columns. The first five
+        columns belong to the intervals between the knots, with values from 0 to 1; the
+        others belong to the other features.
     """
     margin = features["margin"].to_numpy()
     parts = {}
@@ -156,15 +157,20 @@ def properties(world: World) -> dict[str, float]:
     Returns:
         Dictionary that maps the name of each property to its value. Only facts whose
         prompts have two tokens (a subject and a relation) and that are not identities
-        are considered. The properties are ``facts`` (logarithm of the number of
-        distinct facts), ``identities`` (of the answers that are also subjects, the
-        fraction that has an identity), ``evenness`` (entropy of the answers of a
-        relation divided by its maximum, mean over the relations), ``shared`` (fraction
-        of the answers that several relations have), ``symmetric`` (fraction of the
-        facts whose reverse is also a fact), ``several`` (fraction of the prompts of
-        facts that have several answers), ``steps`` (mean number of facts in the chain
-        of a query; 2 if no query chains facts), ``right`` and ``density`` (means of
-        these features of :func:`query_features` over the queries that chain facts).
+        are considered. The properties are:
+
+        - ``facts``: logarithm of the number of distinct facts.
+        - ``identities``: fraction of the answers that are also subjects for which the
+          world has an identity.
+        - ``evenness``: entropy of the answers of a relation divided by its maximum,
+          averaged over the relations.
+        - ``shared``: fraction of the answers that belong to several relations.
+        - ``symmetric``: fraction of the facts whose reverse is also a fact.
+        - ``several``: fraction of the prompts of facts that have several answers.
+        - ``steps``: mean number of facts in the chain of a query; 2 if no query chains
+          facts.
+        - ``right`` and ``density``: means of these features of :func:`query_features`
+          over the queries that chain facts.
     """
     after = _after(world)
     known = stated_identities(world)
