@@ -131,7 +131,7 @@ def check_memory(
         hint: Advice for the message, such as ``make it smaller``; empty for none.
 
     Raises:
-        InweightsError: ``needed`` exceeds the limit; an error of the class ``error``.
+        InweightsError: ``needed`` exceeds the limit. The error has the class ``error``.
         ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
     """
     limit = memory_limit()

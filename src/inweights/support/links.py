@@ -15,7 +15,9 @@ from inweights.errors import FolderError
 
 
 def within(root: str | Path, name: str) -> Path:
-    """Return the path of a relative name below a folder; the path need not exist.
+    """Join the path of a folder and a relative name; raise an error if the result is outside.
+
+    The path that is returned need not exist.
 
     Args:
         root: The folder.

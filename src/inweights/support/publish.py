@@ -97,7 +97,7 @@ def remove(path: Path) -> None:
 
 @contextmanager
 def explained_writes(path: Path) -> Iterator[None]:
-    """Convert write errors that a ``with`` block raises to a ``WriteError``.
+    """Raise a ``WriteError`` in place of an error that a ``with`` block raises on writing.
 
     Args:
         path: The file or folder that is written, for the error message.

@@ -106,7 +106,7 @@ class PathStarTraining(iw.Config):
             phase, or ``cosine`` to a tenth (as in the paper).
         precision: Precision of the training, ``fp32`` or ``bf16``.
         task_tokens: Whether sequences begin with a task token, ``[EDGE]`` or ``[PATH]``
-            (B.1).
+            (Geometric Memory, B.1).
         pressure: Weight decay in the phase on edges alone; if 0, ``weight_decay``.
         settle: Number of further updates on edges alone, with ``weight_decay``.
     """

@@ -38,9 +38,9 @@ class Variant(iw.Config):
     config is used.
 
     Attributes:
-        positions: Positions of TinyGPT: ``small`` (learned, initialised from N(0,
-            .02²)), ``unit`` (learned, from N(0, 1)), ``sinusoidal`` or ``none``. The
-            default, ``as-trained``, keeps the positions of the condition.
+        positions: Position embeddings of TinyGPT: ``small`` (learned, initialised from
+            N(0, .02²)), ``unit`` (learned, from N(0, 1)), ``sinusoidal`` or ``none``.
+            The default, ``as-trained``, keeps those of the condition.
         block: Block of TinySSM: ``mamba`` (the default), the block of Mamba's authors;
             ``code``, the block of the paper's code, without a residual stream;
             ``code-residual``, this block with an added residual stream.

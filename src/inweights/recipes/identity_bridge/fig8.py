@@ -97,7 +97,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the increase in the probability of the answer to ``(e1, r2)``, and accuracies.
+    """Return accuracies, and how much training increases the probability of answers.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial

@@ -224,20 +224,20 @@ def gain(
     over: Mapping[str, str | float | bool],
     by: Sequence[str],
 ) -> pl.DataFrame:
-    """Add the column ``gain``: a column minus its value in the group's row that matches ``over``.
+    """Add the difference between a column and its value in the reference row of each group.
 
     Args:
         table: The rows.
-        column: Name of the column from which the value is subtracted.
-        over: Dictionary that maps names of columns to values. In each group, the value
-            in the row that matches them is subtracted. Each group should contain
-            exactly one such row, because any additional match duplicates all rows of
-            the group.
+        column: Name of the column.
+        over: Dictionary that maps names of columns to their values in the reference
+            row. Each group should contain exactly one such row, because any additional
+            match duplicates all rows of the group.
         by: Names of the columns that define the groups.
 
     Returns:
-        The rows of the groups that contain such a row, with two additional columns:
-        ``_base``, the subtracted value, and ``gain``, the difference.
+        The rows of the groups that have a reference row, with two additional columns:
+        ``_base``, the value of ``column`` in the reference row, and ``gain``, the value
+        of ``column`` minus ``_base``.
     """
     base = table.filter(*(pl.col(name) == value for name, value in over.items()))
     base = base.select(*by, pl.col(column).alias("_base"))

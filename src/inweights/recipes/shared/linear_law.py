@@ -9,18 +9,20 @@ import polars as pl
 def linear_law(
     table: pl.DataFrame, column: str, factors: Sequence[str], by: Sequence[str]
 ) -> pl.DataFrame:
-    """Fit a linear function of the base-2 logarithms of factors to a column, group by group.
+    """Predict a column by a linear function of the base-2 logarithms of other columns.
 
-    The function has a constant term and is fitted by least squares.
+    The function has a constant term. It is fitted by least squares, separately for
+    each group of rows.
 
     Args:
         table: Table with the columns ``column`` (the predicted value), ``factors``
             (above 0), ``by``, and ``fitted`` (Boolean: whether the row is used in the
             fit). Predictions are made for all rows.
-        column: Name of the column that the law predicts. If a fitted value is NaN, all
-            predictions of its group are NaN.
-        factors: Names of the columns of the factors. The fitted rows of each group must
-            outnumber the factors; this is not checked.
+        column: Name of the column to predict. If a value used in the fit is NaN, all
+            predictions for its group are NaN.
+        factors: Names of the columns whose logarithms are the predictors. Each group
+            must have more rows used in the fit than there are factors; this is not
+            checked.
         by: Names of the columns that define the groups.
 
     Returns:

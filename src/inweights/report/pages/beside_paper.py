@@ -62,7 +62,7 @@ def differences_section(
 
 
 def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
-    """Return a sentence for each statement of a paper, with the library's own choice.
+    """Return sentences that compare statements of a paper with the library's own choices.
 
     Args:
         statements: Statements to which no setting corresponds, keyed by subject.

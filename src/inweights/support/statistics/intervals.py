@@ -225,8 +225,8 @@ def share_interval(
 def fewest_one_sided(share: float, alpha: float) -> int:
     """Return the smallest number of seeds that can show that a share exceeds a limit.
 
-    If all of these seeds are successes, the interval that :func:`share_interval`
-    returns lies above the limit.
+    With this number of seeds, all of them successful, the interval that
+    :func:`share_interval` returns lies above the limit.
 
     Args:
         share: The limit, above 0 and below 1.

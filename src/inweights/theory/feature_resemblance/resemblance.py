@@ -234,7 +234,7 @@ def linear_cosines(
 
 
 def weights_of(world: World, roles: Mapping[str, float]) -> Float[Reals, " N"]:
-    """Return the weight of every fact in the mean loss, given how often its role is counted.
+    """Return the weights of the facts in the mean loss, computed from the counts of their roles.
 
     Args:
         world: World with ``N`` facts.

@@ -88,7 +88,7 @@ def coefficients(
 ) -> Float[Floats, "*R N N"]:
     """Return the coefficient matrix ``C = (P − S) + (P − S)ᵀ`` at the vectors ``V``.
 
-    ``P`` is the random walk, ``S`` the row softmax of ``V Vᵀ`` (Geometric Memory, F).
+    ``P`` is ``D⁻¹A``, and ``S`` the row softmax of ``V Vᵀ`` (Geometric Memory, F).
 
     Args:
         v: Vectors ``V``, ``[..., N, D]`` (``N`` nodes, width ``D``).
@@ -241,7 +241,7 @@ class _Updates:
         self._walk, self._there = (part.astype(dtype) for part in _walk(a))
 
     def losses(self, v: Floats, u: Floats | None) -> Floats:
-        """Return ``−J`` of each replica."""
+        """Return the loss ``−J`` of each replica, as :func:`losses` defines it."""
         return losses(v, self._adjacency, u)
 
     def advance(

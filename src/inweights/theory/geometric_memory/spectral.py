@@ -64,7 +64,9 @@ OPERATORS: tuple[Operator, ...] = ("walk", "combinatorial", "normalised")
 
 
 def random_walk(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
-    """Return the random walk ``P = D⁻¹A`` on a graph; rows sum to 1, or 0 for nodes without edges.
+    """Return the transition matrix ``P = D⁻¹A`` of the random walk on a graph.
+
+    Each row sums to 1, except that the row of a node without edges is 0.
 
     Args:
         a: Adjacency, ``[N, N]`` (``N`` nodes).
@@ -177,7 +179,7 @@ class Spectrum:
 
     @property
     def null(self) -> int:
-        """Number of degenerate (top) eigenvectors, one per component, outside the eigenspaces."""
+        """Number of degenerate (top) eigenvectors, one per component of the graph."""
         return int((self.space < 0).sum())
 
     def eigenvalues(self) -> Float[Floats, " G"]:

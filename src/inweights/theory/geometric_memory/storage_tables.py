@@ -67,9 +67,10 @@ def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.Dat
 
 
 def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
-    """Compare the logits of every construction that stores a graph with its adjacency.
+    """Measure how well embeddings constructed to store a graph reproduce its adjacency.
 
-    The propositions are from Geometric Memory, App. E.
+    The constructions are those of Propositions 3, 4 and 5 of Geometric Memory, App. E,
+    and a construction of our own. The logits of each are compared with the adjacency.
 
     Args:
         world: Config of an undirected graph without self-edges.

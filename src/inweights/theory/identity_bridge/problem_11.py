@@ -32,7 +32,9 @@ def squares_of_means(p: Parameters, n: int) -> float:
 
 
 def sum_of_squares(p: Parameters) -> float:
-    """Return the sum of the squares of ``a1``, ``b1``, ``c1`` and ``d1``, which is ``M1 - 2 t``.
+    """Return the sum of the squares of ``a1``, ``b1``, ``c1`` and ``d1``.
+
+    This sum is ``M1 - 2 t`` in the notation of Identity Bridge, App. A.2.
 
     Args:
         p: The parameters.

@@ -126,7 +126,7 @@ class Analogies(iw.Config):
 def examples(rows: Sequence[AnalogyRow], condition: str) -> list[Example]:
     """Return the training sentences of a condition, each of which belongs to one stage.
 
-    Each row has three sentences: the attribution, which states the category of the
+    Each analogy has three sentences: the attribution, which states the category of the
     second subject, and the similarity, which is stated in one sentence about the second
     subject and one about the first.
 
@@ -144,7 +144,8 @@ def examples(rows: Sequence[AnalogyRow], condition: str) -> list[Example]:
             prefix ``shuffled`` has no effect here.
 
     Returns:
-        Up to three examples per row, in the order of the rows, each with its ``stage``.
+        Up to three examples per analogy, in the order of ``rows``, each with its
+        ``stage``.
 
     Raises:
         KeyError: The condition is unknown, or it is ``zero-shot``.

@@ -75,19 +75,19 @@ class TrainingMix(iw.Config):
 class Facts(iw.Config):
     """Config of facts that form two-hop chains, and of the statements to train on.
 
-    The questions are compositions, both of their hops, and prompts that skip the first
-    hop. A pair consists of the prompts of a composition and of its second hop. A value
-    of the wrong type raises a ``ConfigError``; ranges are checked when the config is
-    used.
+    There are four kinds of questions: compositions, their first hops, their second
+    hops, and prompts that skip the first hop. A pair consists of the prompts of a
+    composition and of its second hop. A value of the wrong type raises a
+    ``ConfigError``; ranges are checked when the config is used.
 
     Attributes:
         world: Config of invented facts. If ``None`` (the default), real facts about
             people and substances are used.
         mix: Selection of the statements to train on; by default the facts of both
             hops.
-        tokens: Number of tokens in one pass, up to which the statements are repeated;
-            at least their total number of tokens. The default, 0, suffices if no model
-            is trained.
+        tokens: Number of tokens in one pass, up to which the statements are repeated.
+            It must be at least their total number of tokens. The default, 0, can only
+            be used if no model is trained.
     """
 
     world: Invented | None = None
@@ -126,7 +126,7 @@ class Facts(iw.Config):
         )
 
     def examples(self, lm: LanguageModel, seed: int) -> list[Example]:
-        """Return the statements of the mix, repeated up to the number of tokens.
+        """Return the training statements, repeated up to ``tokens`` tokens in total.
 
         Args:
             lm: The model, whose tokenizer counts the tokens.
@@ -209,8 +209,8 @@ def trained_bridges(
 
     Args:
         questions: Questions, whose bridges (``bridge``) are the candidates.
-        mix: Mix of statements. Its ``composed`` is the share of the bridges that are
-            drawn.
+        mix: Selection of the training statements. Its field ``composed`` is the share
+            of the bridges that are drawn.
         seed: Root seed of the draw.
 
     Returns:
@@ -232,11 +232,11 @@ def statements(
     questions: Sequence[Question],
     seed: int,
 ) -> list[Example]:
-    """Return each statement of a mix once.
+    """Return the statements that a :class:`TrainingMix` selects, each of them once.
 
     Args:
         facts: The facts.
-        words: Wording of the statements of these facts.
+        words: Wording of the statements of the facts.
         mix: Selection of the statements.
         questions: Questions of :func:`asked_of`, the source of the two-hop facts.
         seed: Root seed of the wordings and of the choice of bridges.

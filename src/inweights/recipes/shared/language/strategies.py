@@ -87,7 +87,7 @@ class Taught(iw.Config):
 
 
 def known_before(*, model: Outside, device: str = "cpu", seed: int = 0) -> pl.DataFrame:
-    """Return a model's answers to general questions before fine-tuning, one row per question.
+    """Evaluate a model on questions of general knowledge and on texts before fine-tuning.
 
     Args:
         model: The model's name: a folder, the name of a Hugging Face model in the local
@@ -97,8 +97,9 @@ def known_before(*, model: Outside, device: str = "cpu", seed: int = 0) -> pl.Da
 
     Returns:
         The table of :func:`~inweights.lm.exams.general.general_knowledge` without the
-        column ``said``: a row per general question and text, with (among others)
-        ``hit`` (whether the answer is correct) and ``nats`` (loss on a text).
+        column ``said``. It has one row per question and one per text. Its columns
+        include ``hit`` (whether the answer to a question is correct) and ``nats`` (the
+        loss on a text).
 
     Raises:
         ConfigError: The model's library is not installed, the device is unknown, or

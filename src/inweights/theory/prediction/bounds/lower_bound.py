@@ -110,8 +110,9 @@ def lower_bound(
     """Search for a large lower bound on ``⟨C, W⟩`` over all optima ``W`` of a solution's program.
 
     Args:
-        solution: A feasible matrix and multipliers. A smaller gap gives a closer bound:
-            the bound loses about the square root of twice the absolute gap.
+        solution: A feasible matrix and multipliers. The smaller the gap of the
+            solution, the tighter the bound: it is too low by about the square root of
+            twice the absolute gap.
         functional: ``C``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
         goal: Value of the bound at which the search stops. By default, it is infinite,
             and the search does not stop early.

@@ -91,10 +91,10 @@ class Nearest(msgspec.Struct, frozen=True):
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """A fit of the probability of correct answers, with its errors.
+    """A model of the probability of correct answers, fitted to networks on many worlds.
 
     Attributes:
-        worlds: Number of worlds to which it was fitted.
+        worlds: Number of worlds to which the model was fitted.
         replicas: Largest number of replicas of each model on a world.
         effects: For each model, the coefficient of each feature in the log odds, and
             the ``constant``.
