@@ -106,7 +106,9 @@ class Streams:
         return int.from_bytes(digest, "little") >> 1
 
     def numpy(self, *path: str | int) -> np.random.Generator:
-        """Return a new NumPy generator, seeded for a stream; equal paths give equal numbers.
+        """Return a new NumPy generator for a named stream of random numbers.
+
+        Generators for the same path produce the same numbers.
 
         Args:
             *path: Name of the stream, followed by counters such as a step or an epoch.

@@ -41,7 +41,7 @@ def about(folder: RunFolder) -> About:
 
     Returns:
         The recorded data of a complete run. If the run is incomplete, or its record
-        cannot be read, both tuples are empty and ``seconds`` is 0.
+        cannot be read, ``overrides`` and ``plugins`` are empty and ``seconds`` is 0.
 
     Example:
         >>> from inweights.runs import RunStore

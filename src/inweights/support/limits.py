@@ -171,7 +171,7 @@ def check_file(
 
     Raises:
         InweightsError: The path is not a regular file, or reading it needs more memory
-            than the limit; an error of the class ``error``.
+            than the limit. The error has the class ``error``.
         ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
     """
     try:
@@ -246,7 +246,7 @@ def read_bytes(path: Path, *, links: bool = True) -> bytes:
         links: Whether the file itself may be a symbolic link.
 
     Raises:
-        OSError: The file cannot be read, or :func:`open_file` raises this error.
+        OSError: The path cannot be read, is not a regular file, or is a forbidden link.
     """
     with open_file(path, links=links) as file:
         return file.read()
@@ -264,7 +264,7 @@ def read_text(
 
     Raises:
         InweightsError: The file cannot be read, is not a regular file, is too large, or
-            is not text in its encoding; an error of the class ``error``.
+            is not text in its encoding. The error has the class ``error``.
         ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is not a size.
     """
     check_file(path, error=error)

@@ -156,9 +156,9 @@ class PathStarTraining(iw.Config):
             loss: ``full path`` (the default; loss over all tokens of a path) or ``first
                 token`` (only over the hardest token, the first after the root; the
                 answer then consists of this token only).
-            task: Config of the world. Its pauses and answer are replaced by the values
-                of these settings. For a :class:`PathStar`, its arms and nodes are
-                replaced as well.
+            task: Config of the world. Its fields ``pauses`` and ``answer`` are
+                replaced, according to these settings and to ``loss``. For a
+                :class:`PathStar`, ``arms`` and ``nodes`` are replaced as well.
 
         Returns:
             The trial, with the given labels.

@@ -50,7 +50,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs of every model with identities, for all or selected complexities.
+    """Plan training runs of every model on worlds with identities and different complexities.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexities`` and ``tied``;

@@ -63,7 +63,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs of an Emb-MLP for every ``N``, with and without identities.
+    """Plan training runs of an Emb-MLP on worlds of several sizes, with and without identities.
 
     Args:
         settings: The recipe's settings, such as ``shown`` and ``sizes``;

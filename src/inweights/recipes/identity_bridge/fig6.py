@@ -37,7 +37,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs of the GPTs on one world with identities.
+    """Plan training runs of several GPTs on one world with identities.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexity`` and ``models``;

@@ -30,7 +30,7 @@ class Settings(iw.Config):
     Attributes:
         n: ``N``, the number of subjects and of objects in the world whose templates are
             drawn; at least 2.
-        sizes: All values of ``N`` for which the optimum is judged, each at least 2.
+        sizes: All values of ``N`` for which the optimum is computed, each at least 2.
         gap: Largest accepted relative duality gap of a solution, at least 1e-7 and
             below 1.
     """

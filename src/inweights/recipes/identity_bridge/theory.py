@@ -65,7 +65,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan the check of every step of the proofs, and training runs to compare with them.
+    """Plan numerical checks of every step of the proofs, and training runs for comparison.
 
     Args:
         settings: The recipe's settings, such as ``sizes``, ``full`` and ``ties``;

@@ -144,19 +144,23 @@ def plan(
 def common_scores(
     *labels: str, **where: experiments.Value
 ) -> dict[str, experiments.Judged]:
-    """Return the judged scores that the recipes about kinds of queries share, keyed by claim id.
+    """Return the scores and thresholds of three claims that several recipes make.
 
     Args:
         *labels: Names of the labels that identify a world. Recall is judged separately
             for each combination of their values.
-        **where: Label values, by name of the label, to which the judged agreement is
-            restricted; by default all rows are used.
+        **where: Values of labels, keyed by the name of the label. Agreement is computed
+            over the rows with these values; by default over all rows.
 
     Returns:
-        Three judged scores: ``soft-program-agrees`` (for the Emb-MLP with decay,
-        predictions agree with at least .98 of the answers), ``program-2-agrees`` (for
-        the Emb-MLP without decay, at least .9) and ``memorised`` (the Emb-MLP without
-        decay answers at least .99 of the facts of every role).
+        Three scores with thresholds, keyed by the id of the claim:
+
+        - ``soft-program-agrees``: the predictions agree with at least .98 of the
+          answers of the Emb-MLP with decay.
+        - ``program-2-agrees``: the predictions agree with at least .9 of the answers of
+          the Emb-MLP without decay.
+        - ``memorised``: the Emb-MLP without decay answers at least .99 of the facts of
+          every role.
     """
     agrees = experiments.share("agreement", "agrees", **where)
     known = experiments.share("memorised", "accuracy").at(model=EMB_MLP).over(*labels)

@@ -41,7 +41,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan training runs for each number of training reversals and each choice of identities.
+    """Plan training runs for each number of reversals and each set of identities to train on.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``told`` and ``identities``;

@@ -167,13 +167,17 @@ def path_ends(tables: dict[str, pl.DataFrame], keys: Sequence[str]) -> pl.DataFr
         keys: Names of the columns that identify the runs.
 
     Returns:
-        A row per run: the columns ``keys``; ``hardest`` and ``exact`` (accuracy on the
-        hardest token, which is the first after the root, and share of paths that are
-        entirely correct, both on held-out paths), ``trained`` (accuracy on the hardest
-        token of training paths), ``edges`` (the smallest recall of edges over their
-        roles), ``nearest`` and ``ridge`` (shares of leaves whose own first node is the
-        nearest, or is found by a ridge regression, as in :func:`own_and_other_arms`),
-        and ``chance`` (accuracy of guessing the first node).
+        A row per run, with the columns ``keys`` and:
+
+        - ``hardest``: accuracy on the hardest token of held-out paths, which is the
+          first token after the root.
+        - ``exact``: share of held-out paths that are entirely correct.
+        - ``trained``: accuracy on the hardest token of training paths.
+        - ``edges``: recall of the edges of the role for which it is smallest.
+        - ``nearest`` and ``ridge``: share of leaves for which the first node of their
+          own path is the nearest, or is found by a ridge regression, as in
+          :func:`own_and_other_arms`.
+        - ``chance``: accuracy of guessing the first node.
 
     Raises:
         KeyError: ``tables`` does not contain ``places`` or ``navigation``.

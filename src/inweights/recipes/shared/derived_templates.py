@@ -12,10 +12,10 @@ def _numbered(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the share of subject and bridge rows whose largest logit is at their own number.
+    """Return the share of tokens whose largest logit is that of their own bridge or object.
 
-    In a world of complexity one, rows and columns are numbered: the bridge of subject
-    ``a3`` is ``b3``, and its object is ``c3``.
+    The tokens are subjects and bridges. In a world of complexity one, a subject, its
+    bridge and its object have the same number, such as ``a3``, ``b3`` and ``c3``.
 
     Args:
         tokens: Table of :func:`inweights.probes.templates` in a world of complexity
@@ -26,8 +26,8 @@ def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     Returns:
         A row per run, ``row_group`` (``subject`` or ``bridge``) and ``column_group``
         (``bridge`` or ``object``): the columns ``by``, these two, and ``own``, the
-        share of rows whose largest logit in the column group is in the column of their
-        own number.
+        share of the tokens in ``row_group`` whose largest logit among the outputs in
+        ``column_group`` is that of the output with the same number.
     """
     from inweights.probes.templates import winners
 

@@ -56,20 +56,23 @@ ON_GRID = (SMALL, UNIT, UNTIED, BARE)
 
 
 def gpt_of(name: str, **sizes: object) -> iw.GPTConfig:
-    """Return the config of a GPT whose positions, embeddings, head or residual stream are varied.
+    """Return the config of the GPT of one condition.
+
+    The conditions differ in position embeddings, token embeddings, head or residual
+    stream.
 
     Args:
-        name: Name of the condition, a key of :data:`CHANGES`: ``N(0, .02²)``, ``N(0,
-            .3²)`` or ``N(0, 1)`` (learned positions with this initial distribution),
-            ``sinusoidal`` or ``none`` (no positions), ``tokens N(0, 1)`` (large token
-            embeddings), ``untied`` (the head has its own weights) or ``no residual
-            stream``.
+        name: Name of the condition, a key of :data:`CHANGES`. ``N(0, .02²)``, ``N(0,
+            .3²)`` and ``N(0, 1)`` are learned position embeddings with this initial
+            distribution. The other conditions are ``sinusoidal``, ``none`` (no position
+            embeddings), ``tokens N(0, 1)`` (large token embeddings), ``untied`` (the
+            head has its own weights) and ``no residual stream``.
         **sizes: Other fields of :class:`GPTConfig`, such as ``layers`` and ``width``;
             the condition overrides them.
 
     Returns:
-        The config. Unless the condition changes it, positions are learned and
-        initialised with a small scale.
+        The config. Unless the condition changes them, position embeddings are learned
+        and initialised with a small scale.
 
     Raises:
         KeyError: The condition is unknown.

@@ -129,11 +129,11 @@ def refuse_mixed(
     *apart: str | None,
     along: str | None = None,
 ) -> None:
-    """Raise an error if a plot that does not use ``measure`` would average several measures.
+    """Raise an error if a plot would average rows with different values of ``measure``.
 
     Args:
         drawing: Name of the drawing function, for error messages.
-        table: Rows that are drawn.
+        table: Rows that are drawn; they need not have a column ``measure``.
         y: Name of the column with the plotted numbers.
         *apart: Names of the columns that distinguish lines and panels; ``None`` is
             ignored.

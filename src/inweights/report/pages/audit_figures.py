@@ -17,10 +17,11 @@ _NAME = 22
 def outlook_figure(outlook: pl.DataFrame) -> Figure:
     """Return a bar chart of the number of questions with each outcome, for each pair of relations.
 
-    Each bar is divided into the questions that follow from the facts, those that follow
-    once identities are added, those whose answers tie, and those that fail. If the
-    table contains no prediction, each bar is divided into the chains that can be
-    answered correctly without attention, and the remaining chains.
+    Each bar is divided by the predicted outcome: questions that are answered correctly,
+    questions that are answered correctly only once identities are added, questions with
+    tied answers, and questions that are answered incorrectly. If the table contains no
+    prediction, each bar is divided into the chains that can be answered correctly
+    without attention, and the remaining chains.
 
     Args:
         outlook: Table that :func:`inweights.audit.outlook` returned, with at least one

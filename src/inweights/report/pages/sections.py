@@ -237,7 +237,7 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
 
     Args:
         config: Nested settings of the run, as plain values.
-        ours: Choices of the library, not the paper, as names of settings or sentences.
+        ours: Choices that the paper does not state: names of settings, or sentences.
     """
     choices = ""
     if ours:

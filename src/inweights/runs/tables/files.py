@@ -188,9 +188,9 @@ def open_files(place: str | Path) -> Files:
         place: Path of a folder, or the address of an object store, with ``://``.
 
     Returns:
-        A :class:`Folder` for a path, an
-        :class:`~inweights.runs.tables.object_store.ObjectStore` for an address. Nothing
-        is read or created.
+        A :class:`Folder` if ``place`` is a path, and an
+        :class:`~inweights.runs.tables.object_store.ObjectStore` if it is an address.
+        Nothing is read or created.
 
     Raises:
         ConfigError: The address is invalid or has only one slash (as in

@@ -191,7 +191,9 @@ class Leases:
         return False
 
     def give_back(self) -> None:
-        """Release the tasks held by this owner's processes, once all of its processes have ended.
+        """Release all tasks that are held by processes of this owner.
+
+        The caller must ensure that these processes have ended; this is not checked.
 
         Raises:
             FolderError: The folder of leases contains a link.

@@ -20,11 +20,12 @@ from inweights.runs.tables import patience
 class ObjectStore:
     """Files in an object store, below an address such as ``s3://bucket/folder``.
 
-    It has the methods of :class:`~inweights.runs.tables.files.Folder`. Access is
-    configured by the usual environment variables (``AWS_ACCESS_KEY_ID``,
+    The class has the same methods as :class:`~inweights.runs.tables.files.Folder`.
+    Access is configured by the usual environment variables (``AWS_ACCESS_KEY_ID``,
     ``AWS_ENDPOINT_URL``, ``GOOGLE_SERVICE_ACCOUNT``, …). If a store does not respond,
-    operations are repeated for ten minutes, with increasing pauses. After that, and if
-    the store denies access, methods raise a :class:`~inweights.errors.WriteError`.
+    operations are repeated for ten minutes, with increasing pauses. Methods raise a
+    :class:`~inweights.errors.WriteError` after these ten minutes, or if the store
+    denies access.
 
     Args:
         address: Address with ``://``, such as ``s3://bucket/folder``.

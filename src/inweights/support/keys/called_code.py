@@ -63,7 +63,7 @@ class _Calls:
         self._open: list[object] = []
 
     def meaning(self, value: Any) -> str:
-        """Return a string that identifies what a value computes."""
+        """Return a string that represents the code of a function, or the content of a value."""
         if isinstance(value, partial):
             given = {
                 name: self.meaning(one) for name, one in sorted(value.keywords.items())

@@ -106,9 +106,9 @@ class Code(Config):
         """Return the function or class, with its options bound.
 
         Args:
-            *first: Valid names of the function's first argument; if none are given, any
-                name is valid. The names are not checked if the object itself was passed
-                to :func:`code_of` in this process.
+            *first: Names that the first argument of the function may have; if none are
+                given, any name is valid. The name is not checked if the object itself
+                was passed to :func:`code_of` in this process.
 
         Returns:
             The object itself, or a ``functools.partial`` of it if there are options.
@@ -179,9 +179,9 @@ def as_code(value: Any, *first: str) -> Any:
         value: A function, a class, a ``functools.partial``, or a :class:`Code` without
             the hash of its source (as read from a file). Other values are returned
             unchanged.
-        *first: Valid names of the first argument of a function that a :class:`Code`
-            without a hash refers to; if none are given, any name is valid. They are not
-            checked for other values.
+        *first: Names that the first argument of the function may have; if none are
+            given, any name is valid. This is checked only if ``value`` is a
+            :class:`Code` without a hash.
 
     Returns:
         The reference, or ``value`` itself if it is not callable.

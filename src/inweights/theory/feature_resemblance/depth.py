@@ -30,14 +30,14 @@ def depth_cosines(
     """Return the predicted cosine of two inputs with the same label after each layer (theorem 6).
 
     The theorem, from Feature Resemblance, is about a deep linear network that is
-    trained layer by layer. Layer ``l`` adds ``a_l B_{y}`` to an input of label ``y``.
-    Here ``B_y``, of length 1, is the direction of the label after this layer, and ``a_l
-    = ηT/N (1 + q e_{l-1})`` with ``q`` inputs per label combines the input's own norm
-    with its overlap with the other inputs of its label. ``e_l`` is the expected inner
-    product of two inputs with the same label after layer ``l``. The ``B`` of a layer is
-    ``Wᵀ B`` of the next one, so that all additions have a common direction and pass
-    through ``W Wᵀ``, whose products have the second moments of Fuss and Catalan (``s +
-    1`` for ``s`` square layers):
+    trained layer by layer. The update of layer ``l`` adds ``a_l B_y`` to the state of
+    an input with the label ``y``. ``B_y`` is a vector of length 1, the direction of the
+    label after this layer. The factor is ``a_l = ηT/N (1 + q e_{l-1})`` for ``q``
+    inputs per label, where ``e_l`` is the expected inner product of two inputs with the
+    same label after layer ``l``. The vector ``B_y`` of a layer is ``Wᵀ B_y`` of the
+    next layer. Therefore the vectors that are added in different layers have a common
+    direction. Their inner products contain products of ``s`` matrices ``W Wᵀ``, whose
+    second moments are ``s + 1`` (Fuss-Catalan numbers) for square layers:
 
         ``e_l = Σ_{m, m' ≤ l} a_m a_m' (l − max(m, m') + 1)``, ``cos_l = e_l / (1 +
         e_l)``.
@@ -102,10 +102,10 @@ def lemma_18(
 
     The lemma is from Feature Resemblance. The layers are square, all entries are drawn
     from ``N(0, 1/d)``, and the inputs are orthonormal. The layers are trained one after
-    another. Each layer makes one gradient step on a loss whose slope is fixed at its
-    initial value, as it is before any label is fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The
-    lemma's bounds are missing in our copy of the paper; its three cases are compared
-    with ``e_l`` of :func:`depth_cosines`, the limit of a large width.
+    another. Each layer is trained by one gradient step, ``W ← W + (ηT/N) Bᵀ Y Xᵀ``,
+    in which the derivative of the loss with respect to the logits has its initial
+    value. The lemma's bounds are missing in our copy of the paper; its three cases are
+    compared with ``e_l`` of :func:`depth_cosines`, the limit of a large width.
 
     Args:
         width: Width ``d`` of all layers, at least the number of inputs (``labels``
@@ -113,7 +113,7 @@ def lemma_18(
         layers: Number of layers.
         labels: Number of labels, at least 2.
         per_label: Number of inputs of each label.
-        share: Rate of a layer's update, ``ηT/N``, above 0.
+        share: Factor ``ηT/N`` in the update of a layer, above 0.
         seed: Root seed of the network.
 
     Returns:

@@ -92,19 +92,19 @@ def curriculum_cosine(
     The formula follows from propositions 1 to 5 of Feature Resemblance, for the value
     vectors of two entities ``a`` and ``b`` of a tuple: ``cos = C S / √((C² + A² +
     ν²)(S² + ν²))``, where ``C``, ``S`` and ``A`` are the shares of category, similarity
-    and attribution in the loss. Stage 1 changes ``W_V e_b`` along the property, and
-    ``W_V e_a`` along the property and the attribute. In the joint curriculum, ``C = S =
-    ρ / (2ρ + 1)`` and ``A = S / ρ``. The first phase of SA (similarity first) contains
-    no attribution. The first phase of AS (attribution first) contains no fact about
-    ``b``. The two-hop curriculum has the same cosine as the joint curriculum or,
-    without identities, the cosine 0. Nothing after stage 1 of the first phase changes
-    ``W_V``.
+    and attribution facts in the loss. Stage 1 changes ``W_V e_b`` along the property,
+    and ``W_V e_a`` along the property and the attribute. In the joint curriculum, ``C =
+    S = ρ / (2ρ + 1)`` and ``A = S / ρ``. The first phase of SA (similarity first)
+    contains no attribution. The first phase of AS (attribution first) contains no fact
+    about ``b``. The two-hop curriculum has the same cosine as the joint curriculum or,
+    without identities, the cosine 0. ``W_V`` is trained only in stage 1 of the first
+    phase.
 
     Args:
         course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``;
-            or, for another curriculum, a mapping from each role to its number of copies
-            in the first phase. Its keys are some of ``category``, ``similarity`` and
-            ``attribution``, or of ``identity``, ``first_hop`` and ``second_hop``.
+            or a mapping from roles to the numbers of copies of their facts in the first
+            phase. The possible roles are ``category``, ``similarity``, ``attribution``,
+            or ``identity``, ``first_hop``, ``second_hop``.
         rho: ``ρ``, number of copies of the similarity premise, at least 1; used only by
             ``joint`` and ``two-hop``.
         noise: ``ν²``, from :func:`noise`; the default 0 is the limit of small initial
@@ -270,7 +270,7 @@ def weights_of(world: World, roles: Mapping[str, float]) -> Float[Reals, " N"]:
 def linear_coefficients(
     world: World, weights: Float[Reals, " N"]
 ) -> Float[Reals, "V K"]:
-    """Return the coefficients ``α`` of the change of value vectors along labels in stage 1.
+    """Return the coefficient ``α`` of each label's vector in the change of each value vector.
 
     Args:
         world: World with the facts; only the first token of an answer is used.

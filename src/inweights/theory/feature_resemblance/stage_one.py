@@ -99,15 +99,15 @@ def stage_one(
     rate: float = 0.47,
     steps: int = 50,
 ) -> pl.DataFrame:
-    """Run stage 1 with the closed-form gradients; measure the quantities in lemmas 2, 6, 8, 11, 15.
+    """Train the attention (stage 1) and measure the quantities that several lemmas bound.
 
-    The lemmas are from Feature Resemblance. Stage 1 trains ``W_KQ`` and ``W_V`` by
-    full-batch gradient descent, with a frozen MLP.
+    The lemmas are 2, 6, 8, 11 and 15 of Feature Resemblance. Stage 1 trains ``W_KQ``
+    and ``W_V`` by full-batch gradient descent, with a frozen MLP.
 
     Args:
         world: Config of a world whose prompts all have the same length.
-        roles: Number of times that the facts of each role are counted in stage 1, at
-            least 0; other roles are not used.
+        roles: Dictionary that maps a role to the weight of its facts in the loss, at
+            least 0. Facts of other roles are not used.
         seed: Root seed of world and initialisation.
         model: Architecture with a folded or linear MLP; ``None`` for the architecture
             of the paper, with a folded MLP.
@@ -116,7 +116,8 @@ def stage_one(
 
     Returns:
         One row with the columns ``attention``, the largest difference between an
-        attention score and uniform attention, over all steps; ``span``, the norm of the
+        attention weight and its value under uniform attention, over all steps;
+        ``span``, the norm of the
         part of the change of ``W_V`` that is not along the initial MLP vectors (lemma
         2), divided by the norm of the change; ``linear``, the norm of the difference
         between the change of ``W_V`` and its change in the linear regime

@@ -98,10 +98,10 @@ def deep_start(
 ) -> pl.DataFrame:
     """Compare the initialisation of a deep linear network with lemma 17 of Feature Resemblance.
 
-    The direction of a label ``k`` after layer ``l`` is its row of the readout,
-    multiplied by the ``s`` layers above, ``u_k = a_kᵀ W_L ⋯ W_{l+1}``. All entries are
-    drawn from ``N(0, 1/d)``. Products of two such directions have the variance ``(s +
-    1)/d``.
+    The direction of a label ``k`` after layer ``l`` is the label's row of the readout,
+    multiplied by the matrices of the ``s`` layers above: ``u_k = a_kᵀ W_L ⋯ W_{l+1}``.
+    All entries are drawn from ``N(0, 1/d)``. The inner product of two such directions
+    has the variance ``(s + 1)/d``.
 
     Args:
         width: Width ``d`` of all layers.

@@ -17,7 +17,9 @@ from inweights.worlds.world import Ids, World
 
 
 def adjacency(world: World) -> Float[Floats, "N N"]:
-    """Return the adjacency matrix of a world whose facts are edges, from row to column.
+    """Return the adjacency matrix of a world whose facts are edges.
+
+    The row of an entry is the start node of the edge, and the column is its end node.
 
     Every fact with one prompt token and one answer token, both in the group ``node`` of
     the vocabulary (or in any group, if there is no such group), is an edge; the prompt
@@ -136,8 +138,8 @@ def hops_from(
 ) -> Float[Floats, "S N"]:
     """Return the hop distances from source nodes to all nodes; infinite if there is no path.
 
-    Edges are followed in both directions. This is a breadth-first search from all
-    sources at once: each node has one bit for every source that has reached it.
+    Edges are followed in both directions. The function makes a breadth-first search
+    from all sources at once, in which each node stores one bit per source.
 
     Args:
         count: Number of nodes ``N``.

@@ -263,7 +263,7 @@ class _LargeUpdates(_Updates):
         self._walk = large_node2vec.sparse_walk(a)
 
     def losses(self, v: Floats, u: Floats | None) -> Floats:
-        """Return ``−J`` of each replica."""
+        """Return the loss ``−J`` of each replica, as :func:`losses` defines it."""
         del u
         return large_node2vec.mean_losses(v, self._walk)
 

@@ -38,7 +38,7 @@ def advance(
     Args:
         v: Vectors ``V`` in double precision, ``[R, N, D]`` (``R`` replicas, ``N``
             nodes, width ``D``); for a different dtype, the result is ``None``.
-        walk: Random walk ``P``, ``[N, N]``.
+        walk: Transition matrix ``P`` of the random walk, ``[N, N]``.
         has_edges: 1 for nodes that have edges, otherwise 0, ``[N, 1]``.
         eta: Learning rate of each replica, ``[R, 1, 1]``, or of all replicas, ``[1, 1,
             1]``.

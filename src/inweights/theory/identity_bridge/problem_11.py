@@ -174,11 +174,12 @@ def stationarity(
         active: Slack below which an inequality is treated as active.
 
     Returns:
-        Three numbers: the norm of the KKT residual, divided by the norm of the gradient
-        of the objective; the number of gradients of active constraints (equalities
-        included) minus their rank, 0 if these are independent; and the largest slope at
-        which a direction with entries from -1 to 1 leaves all active inequalities while
-        the equalities hold.
+        Three numbers. The first is the norm of the KKT residual, divided by the norm of
+        the gradient of the objective. The second is the number of active constraints
+        (equalities included) minus the rank of their gradients; it is 0 if the
+        gradients are linearly independent. The third is the largest rate at which the
+        slack of every active inequality can be increased at once, along a direction
+        with entries from -1 to 1 that keeps the equalities.
     """
     from scipy.optimize import linprog, nnls
 

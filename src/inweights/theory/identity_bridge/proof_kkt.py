@@ -27,7 +27,7 @@ from inweights.theory.programs.two_hop.symmetric import Parameters
 
 
 def at_optimum(n: int) -> pl.DataFrame:
-    """Evaluate the KKT conditions of (11) at its optimum, and cases that Proposition 4 excludes.
+    """Check the KKT conditions of (11) at its optimum, and the cases of Proposition 4.
 
     Problem (11) of Identity Bridge (App. A.2) is program (2) with identity facts: it
     minimises the nuclear norm subject to the margins that the paper states. Its
@@ -47,8 +47,8 @@ def at_optimum(n: int) -> pl.DataFrame:
         - ``(S1)-(S3)``: largest residual of these three conditions of Proposition 2,
           relative to the gradient.
         - ``licq``: number of active gradients minus their rank.
-        - ``mfcq``: slope at which a direction leaves all active constraints at once; if
-          it is positive, multipliers exist.
+        - ``mfcq``: largest rate at which the slack of all active inequalities can be
+          increased at once; if it is positive, multipliers exist.
         - ``(27)``: in Case 1 (``a1 + n a2 = e = 0``), the margin of the prompt ``(a_1,
           r1)`` minus 1. The margin is the logit of the answer ``b_1`` minus the logit
           of ``c_1``, computed from the matrix. If the value is negative, the case is

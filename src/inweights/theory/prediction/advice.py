@@ -156,8 +156,8 @@ def advise_identities(
 ) -> Advice | None:
     """Find a small set of identities ``b → b`` that corrects failing queries if it is added.
 
-    The score of a set is the total number of queries that follow, so that queries that
-    no longer follow reduce it. Errors raised by ``forecast`` propagate.
+    The score of a set is the total number of queries that are answered correctly with
+    it. Errors raised by ``forecast`` propagate.
 
     Args:
         world: Facts and queries.
@@ -171,9 +171,9 @@ def advise_identities(
             store.
 
     Returns:
-        The advice; its ``identities`` are empty if no set that was tried makes a
-        further query follow. The result is ``None`` if the bridges of all failing
-        queries already have their identities, or if no time is left.
+        The advice; its ``identities`` are empty if no set that was tried increases the
+        score. The result is ``None`` if the bridges of all failing queries already have
+        their identities, or if no time is left.
     """
     known = stated_identities(world)
     follows = following(queries)

@@ -55,10 +55,10 @@ def largest_part(world: World, facts: int) -> tuple[World, Bool[Bools, " facts"]
 def parts_of(world: World, facts: int) -> Iterator[tuple[Int[Ids, " m"], bool]]:
     """Divide the facts into parts of limited size, and yield the parts, the largest first.
 
-    Facts that are connected through shared entities form a component. A component stays
-    whole if it fits, and a part may contain several components. A larger component is
-    cut into the facts nearest to its most frequent entity, then the next nearest ones,
-    and so on. A part of such a component lacks some facts about its entities.
+    Facts that are connected through shared entities form a component. A component that
+    is not too large is kept whole, and a part may contain several components. The facts
+    of a larger component are sorted by their distance from its most frequent entity,
+    and cut into parts in this order. Such a part lacks some facts about its entities.
 
     Args:
         world: The world with the facts.

@@ -81,9 +81,9 @@ class Analogies(iw.Config):
                 without shuffling.
 
         Returns:
-            The questions, in the order of the rows, with the roles ``analogy`` and
-            ``recall``; for each row, the pair of prompts about its two subjects; and an
-            empty set of ids of chains.
+            The questions, in the order of the analogies, with the roles ``analogy`` and
+            ``recall``; for each analogy, the pair of prompts about its two subjects;
+            and an empty set of ids of chains.
 
         Raises:
             ConfigError: ``seed`` is negative (only with shuffled categories).

@@ -55,8 +55,8 @@ def without_bridge(question: Question) -> Question:
 class Lesson(Protocol):
     """Protocol for configs that define the training texts and the questions of an experiment.
 
-    Results are stored under a hash of the config, so that equal lessons share their
-    results.
+    Results are stored under a hash of the config, so that they are shared by all
+    experiments with an equal config.
     """
 
     @property
@@ -151,7 +151,7 @@ def tell_and_ask(
     device: str = "cpu",
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Fine-tune a model on a lesson, and return its answers and hidden states in one table.
+    """Fine-tune a model on the texts of a lesson, and evaluate it on the lesson's questions.
 
     Args:
         model: The model's name: a folder, the name of a Hugging Face model in the local

@@ -100,7 +100,7 @@ class Facts(iw.Config):
         return self.world is not None
 
     def quiz(self, seed: int) -> Quiz:
-        """Return the questions, which are the same for all mixes, and the ids of stated chains.
+        """Return the questions, which do not depend on ``mix``, and the ids of stated chains.
 
         Args:
             seed: Root seed of invented facts and of the choice of bridges.
@@ -186,7 +186,7 @@ def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
 
     Args:
         facts: The facts.
-        words: Wording of the statements of these facts.
+        words: Wording of the statements of the facts.
         seed: Root seed of the choice of candidates; by default 0.
 
     Returns:

@@ -132,19 +132,22 @@ def teach(
         seed: Root seed of the facts, the texts and the training; by default 0.
 
     Returns:
-        A row per question, with the columns ``id``; ``what``, the kind of question:
-        ``told`` (a fact in a wording of the training texts), ``recall`` (a fact in a
-        wording that is not in the training texts), ``reverse`` (from the object to the
-        subject), ``composition`` (two facts, answered directly), ``steps`` (two facts,
-        answered one after the other), ``general`` (a question of
-        :func:`~inweights.lm.exams.general.general_knowledge`) or ``text`` (one of its
-        texts); ``hit`` (whether the answer is correct) and ``chance`` (probability of
-        guessing it); ``held`` (whether the chain passes through a held-out bridge);
-        ``wrong`` (for a composition, whether the generated answer begins with an
-        incorrect name from the world); and, as
-        :func:`~inweights.lm.exams.general.general_knowledge` describes them,
-        ``runs_on``, ``repeats`` and ``spilled`` for general questions, and ``nats`` for
-        texts. Columns that do not apply to a kind are null.
+        A row per question, with these columns, which are null if they do not apply:
+
+        - ``id``: id of the question.
+        - ``what``: kind of question. ``told`` is a fact in a wording of the training
+          texts, ``recall`` a fact in a different wording, ``reverse`` a question from
+          the object to the subject, ``composition`` two facts answered directly,
+          ``steps`` two facts answered one after the other, ``general`` a question of
+          :func:`~inweights.lm.exams.general.general_knowledge`, and ``text`` one of the
+          texts of that function.
+        - ``hit``: whether the answer is correct.
+        - ``chance``: probability of guessing the answer.
+        - ``held``: whether the chain passes through a held-out bridge.
+        - ``wrong``: for a composition, whether the generated answer begins with an
+          incorrect name from the world.
+        - ``runs_on``, ``repeats``, ``spilled`` (general questions) and ``nats``
+          (texts): as in :func:`~inweights.lm.exams.general.general_knowledge`.
 
         An additional row, whose ``what`` is ``training``, contains ``trained`` (number
         of tokens) and ``loss`` (mean over the last pass, in nats).

@@ -58,21 +58,27 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
     Returns:
         One row per query of the role ``composition`` or ``chain``, in the order of
         ``queries``, with the columns ``query`` (its index) and the :data:`FEATURES`:
-        ``margin`` (as predicted); ``identity``, the fraction of the query's bridges
-        that have an identity; ``identities``, the same fraction over the bridges of all
-        queries; ``common``, the fraction of the facts of the last relation whose answer
-        is correct for the query; ``reached``, the logarithm of one plus the number of
-        facts that end in a bridge of the query; ``rivals``, the logarithm of the number
-        of distinct answers of the last relation; ``complexity``, the logarithm of the
-        number of objects that chains with the same last relation reach from the
-        subject; ``steps``, the number of facts in the chain.
+
+        - ``margin``: the predicted margin.
+        - ``identity``: fraction of the query's bridges that have an identity.
+        - ``identities``: this fraction for the bridges of all queries.
+        - ``common``: fraction of the facts of the last relation whose answer is correct
+          for the query.
+        - ``reached``: logarithm of one plus the number of facts whose answer is a
+          bridge of the query.
+        - ``rivals``: logarithm of the number of distinct answers of the last relation.
+        - ``complexity``: logarithm of the number of objects that chains with the same
+          last relation reach from the subject.
+        - ``steps``: number of facts in the chain.
 
         The last columns are the features :data:`SEVERAL`, which are 0 for a query with
-        one correct answer: ``right``, the logarithm of the number of correct answers;
-        ``density``, the logarithm of the factor by which several correct answers reduce
-        the number of wrong ones; and ``several``, which is 1. ``right`` plus
-        ``density`` is the increase of the log odds of a guess, compared with a single
-        correct answer.
+        one correct answer:
+
+        - ``right``: logarithm of the number of correct answers.
+        - ``density``: logarithm of the factor by which several correct answers reduce
+          the number of wrong ones. ``right`` plus ``density`` is the increase of the
+          log odds of a guess, compared with a single correct answer.
+        - ``several``: 1 for a query with several correct answers.
     """
     rows = queries.filter(pl.col("role").is_in(CHAINED))
     asked = world.queries

@@ -168,7 +168,7 @@ class Calibration(msgspec.Struct, frozen=True):
 
 @lru_cache
 def calibration(name: str = "fitted") -> Calibration:
-    """Load a stored fit of the probabilities.
+    """Load a fitted model of the probability of correct answers.
 
     Args:
         name: ``fitted``, which predictions use, or the earlier ``pilot``. Both were
@@ -177,7 +177,7 @@ def calibration(name: str = "fitted") -> Calibration:
             each family.
 
     Returns:
-        The fit; repeated calls return the same object.
+        The fitted model; repeated calls return the same object.
 
     Raises:
         FileNotFoundError: There is no fit with this name.
