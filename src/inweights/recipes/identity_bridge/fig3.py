@@ -102,7 +102,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the templates of the figure, the positions of their largest logits, and accuracies.
+    """Return the templates that the figure shows, statistics of their logits, and accuracies.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial

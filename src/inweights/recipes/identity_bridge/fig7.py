@@ -42,7 +42,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs of two GPTs on one world with identities, and probes during training.
+    """Plan training runs of two GPTs on a world with identities, with measurements during training.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexity`` and ``models``;

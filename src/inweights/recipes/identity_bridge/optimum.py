@@ -99,7 +99,7 @@ def plan(settings: Settings, identity: bool) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the templates of the optimum, the structure of their logits, margins and norms.
+    """Return the templates of the optimum, statistics of their logits, margins and norms.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. All tables have the

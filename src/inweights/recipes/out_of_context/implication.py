@@ -34,7 +34,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan training runs for every number of examples, with every number of counter-examples.
+    """Plan training runs for different numbers of examples and of counter-examples.
 
     Args:
         settings: The recipe's settings, such as ``groups``, ``members`` and ``told``;
@@ -46,8 +46,7 @@ def plan(settings: Settings) -> experiments.Plan:
         - Labels of the trials: ``told`` (number of members of a group for whom a fact
           states the group's second value: 1, 3), ``denied`` (number of other members
           for whom a fact states the second value of another group: 0, 1, 3, 4), and
-          ``model`` (Emb-MLP;
-          Emb-MLP, decay; GPT, small: the conditions of
+          ``model`` (Emb-MLP; Emb-MLP, decay; GPT, small: the conditions of
           :meth:`~.kinds.Training.learners`).
         - Measures: ``trained`` (:func:`inweights.probes.margins`) and ``accuracy``
           (:func:`inweights.probes.accuracy`).

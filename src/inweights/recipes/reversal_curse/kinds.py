@@ -160,7 +160,7 @@ def common_scores(
         - ``program-2-agrees``: the predictions agree with at least .9 of the answers of
           the Emb-MLP without decay.
         - ``memorised``: the Emb-MLP without decay answers at least .99 of the facts of
-          every role.
+          every role correctly.
     """
     agrees = experiments.share("agreement", "agrees", **where)
     known = experiments.share("memorised", "accuracy").at(model=EMB_MLP).over(*labels)

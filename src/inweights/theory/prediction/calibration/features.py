@@ -140,8 +140,8 @@ def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
 
     Returns:
         The matrix, ``[Q, F]``, and the names of its ``F`` columns. The first five
-        columns belong to the intervals between the knots, with values from 0 to 1; the
-        others belong to the other features.
+        columns belong to the intervals between the knots, with values from 0 to 1. The
+        remaining columns contain the other features.
     """
     margin = features["margin"].to_numpy()
     parts = {}
