@@ -100,8 +100,8 @@ def repositories() -> dict[str, dict[str, Any]]:
         and the entry ``current folder``, if the current folder is in a different
         repository. A repository without a commit is left out; both entries are left out
         if git is missing or takes longer than five seconds. Each entry is a dictionary
-        with ``commit``, the full hash, and ``clean``: whether all tracked files are as
-        committed, or ``None`` if that is unknown.
+        with ``commit`` (the full hash) and ``clean`` (whether all tracked files are as
+        committed; ``None`` if that is unknown).
     """
     found: dict[str, dict[str, Any]] = {}
     own = _top(_LIBRARY)

@@ -18,11 +18,11 @@ from inweights.support.border import at_the_border
 
 
 def lazily(package: str, *own: str, renamed: Mapping[str, str] | None = None) -> None:
-    """Make names that a package lists below ``if TYPE_CHECKING`` importable on first use.
+    """Make a package import the names under ``if TYPE_CHECKING`` when they are first used.
 
-    A name is public if it is listed as ``from module import name as name``. The package
-    gets ``__getattr__``, ``__dir__`` and ``__all__``. Functions are wrapped so that
-    their errors name the argument that they cannot use
+    A name is public if it is imported as ``from module import name as name``. The
+    package gets ``__getattr__``, ``__dir__`` and ``__all__``. Functions are wrapped so
+    that their errors name the argument that they cannot use
     (:mod:`inweights.support.border`).
 
     Args:

@@ -100,7 +100,7 @@ def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
     The progress line contains an estimate of the remaining time, and appears after one
     second. In a notebook or a terminal, one line is updated, and removed at the end of
     the block. If the standard error stream is not a terminal but, for example, a log
-    file, one line is written every half minute.
+    file, one line is written every 30 seconds.
 
     Args:
         progress: ``True`` to show a progress line; a callback to use instead; ``None``

@@ -87,7 +87,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return correlations between cosine and hop distance, over all and over non-adjacent pairs.
+    """Return correlations between cosine and hop distance, for all or for non-adjacent pairs.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial

@@ -39,7 +39,7 @@ class EmbMLPTraining(iw.Config):
 
     @property
     def model(self) -> iw.EmbMLPConfig:
-        """Config of the Emb-MLP, with the embedding width ``width``.
+        """Config of an Emb-MLP whose embedding width is the field ``width``.
 
         Raises:
             ConfigError: ``width`` is below 1 or above 65,536.

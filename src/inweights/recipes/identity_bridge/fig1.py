@@ -66,7 +66,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             with one seed. Both tables have the columns ``facts, seed, id, chain, role,
             prompt, answer, best, rank, hit, reciprocal, chance, probability, share,
             others, kind, thought, told, layer, cosine, other, contrast``. Accuracies
-            and recall are fractions from 0 to 1.
+            are fractions from 0 to 1.
 
             - ``before``, from
               :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`.

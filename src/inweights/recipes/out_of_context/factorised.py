@@ -107,7 +107,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial
             with one seed. All tables have the columns ``members, told, model, seed``.
-            Accuracies and recall are fractions from 0 to 1.
+            Accuracies are fractions from 0 to 1.
 
             - ``accuracy``, from :func:`inweights.probes.accuracy`, with the additional
               columns ``part, role, distribution, statements, accuracy, accuracy_among,

@@ -186,8 +186,8 @@ def derive(
             values. By default it is computed over all worlds.
 
     Returns:
-        - ``questions``: a row per run, role and distribution of the queries: the rows
-          of ``accuracy`` whose ``part`` is ``queries``, with all columns.
+        - ``questions``: the rows of ``accuracy`` whose ``part`` is ``queries``, with
+          all columns; one row per run, role and distribution of the queries.
         - ``agreement``: a row per value of ``by``, ``model`` and ``seed``, with
           ``agrees``, the share (0 to 1) of the queries for which the predicted margin
           and the margin of the trained model have the same sign. Queries that are

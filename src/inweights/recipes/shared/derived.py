@@ -82,7 +82,7 @@ def where_known(
 
 
 def excess(queries: pl.DataFrame, column: str = "accuracy") -> pl.DataFrame:
-    """Return the rows of complexity above 1, with the ``excess`` of an accuracy over ``1/C``.
+    """Return the rows with a complexity above 1, and the excess of an accuracy over ``1/C``.
 
     Args:
         queries: Rows with ``complexity`` (``C``, the number of objects that a subject

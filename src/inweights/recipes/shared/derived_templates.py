@@ -40,7 +40,7 @@ def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def blocks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the contrast and spread of the logits in each block of templates at complexity one.
+    """Return the contrast and spread of the logits in each block of templates.
 
     A block contains the logits of one group of rows (subjects or bridges) in one group
     of columns (bridges or objects). The block's own entries are those whose row and

@@ -24,9 +24,10 @@ _PANEL_HEIGHT = 2.7
 class Lines(Panel):
     """Draw ``y`` against ``x``, with a line per value of ``series`` and a panel per ``facet``.
 
-    A line shows the mean over the seeds, its band the 95% confidence interval (with at
-    least five seeds), and each faint dot an individual seed. On an axis with few
-    positions, the series are slightly offset, so that identical series remain visible.
+    A line shows the mean over the seeds. With at least five seeds, a band shows the 95%
+    confidence interval of this mean. Each faint dot shows an individual seed. On an
+    axis with few positions, the series are slightly offset, so that identical series
+    remain visible.
     Rows with a value other than ``none`` or null in the column ``control`` belong to
     controls, which are drawn as grey bands.
 

@@ -158,7 +158,7 @@ def cloud(
     layers: Sequence[int],
     kinds: Sequence[str],
 ) -> None:
-    """Draw the states of one panel, which is square and has no ticks.
+    """Draw states in a panel, and make the panel square and remove its ticks.
 
     Args:
         axes: Axes of the panel.

@@ -30,11 +30,11 @@ _DODGE_OF_NAMES = 0.4
 class Sweeps:
     """Draw ``y`` for the values of every varied setting, with one panel per setting.
 
-    A mark shows the mean over the seeds, and its bar the 95% confidence interval. With
-    fewer than five seeds, the individual seeds are shown as dots instead of the bar. If
-    the values of a setting are numbers, lines connect their marks. Rows with a value
-    other than ``none`` or null in the column ``control`` belong to controls, which are
-    drawn as grey bands.
+    A mark shows the mean over the seeds, and a bar shows the 95% confidence interval of
+    this mean. With fewer than five seeds, the individual seeds are shown as dots in
+    place of the bar. If the values of a setting are numbers, lines connect their marks.
+    Rows with a value other than ``none`` or null in the column ``control`` belong to
+    controls, which are drawn as grey bands.
 
     Attributes:
         table: Table with a column ``seed`` and the columns that are named below.
@@ -116,9 +116,9 @@ class Sweeps:
     def draw(self) -> Figure:
         """Draw the values of every varied setting, and return the matplotlib figure.
 
-        A mark shows the mean over the seeds of the column :attr:`y`, and its bar the
-        95% interval; with fewer than five seeds, the individual seeds are shown as
-        dots.
+        A mark shows the mean of the column :attr:`y` over the seeds, and a bar shows
+        the 95% confidence interval of this mean. With fewer than five seeds, the
+        individual seeds are shown as dots in place of the bar.
 
         There is one panel for each setting (value of the column ``axis``), with a
         shared vertical axis. Columns are checked when the object is created, not by

@@ -26,7 +26,7 @@ _NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 
 def hash_of_calls(function: Callable[..., Any], within: str) -> str:
-    """Return a hash of a function's code and of all that it calls; "" if there is no source.
+    """Return a hash of a function's code and of all code that it calls.
 
     Functions and classes of the package ``within`` are followed wherever a name refers
     to them. Other values in modules of this package are identified by the code that

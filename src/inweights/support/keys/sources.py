@@ -106,7 +106,9 @@ def defaults_of(value: types.FunctionType) -> list[Any]:
 
 
 def public_name(thing: Any) -> str:
-    """Return ``module:name`` of a function or class; ``inweights:name`` if it is in the library.
+    """Return the name of a function or class in the form ``module:name``.
+
+    For objects of the library, the module is always written as ``inweights``.
 
     Args:
         thing: The function or class.

@@ -35,8 +35,8 @@ class Detail:
     def of(cls, count: int, u: Ids, v: Ids, most: int = DRAWN) -> Detail:
         """Choose the nodes to draw in a picture, so that they are far from each other.
 
-        The first is node 0. Each further one is the node that is farthest, in hops,
-        from the nodes chosen before it.
+        Node 0 is chosen first. Each further choice is the node that is farthest, in
+        hops, from the nodes already chosen.
 
         Args:
             count: Number of nodes ``N``.
@@ -77,16 +77,16 @@ class Detail:
         return cls(nodes, place[owner])
 
     def adjacency(self, u: Ids, v: Ids) -> Float[Floats, "K K"]:
-        """Return the adjacency of the drawn nodes; each one represents the nodes nearest to it.
+        """Return the adjacency of the drawn nodes, which represent the nodes nearest to them.
 
         Args:
             u: Start nodes of the graph's edges, ``[E]``.
             v: End nodes of the graph's edges, ``[E]``.
 
         Returns:
-            A matrix ``[K, K]`` of 0 and 1 for ``K`` drawn nodes, from row to column. An
-            entry is 1 if an edge leads from a node that the row represents to one that
-            the column represents. Self-edges are included only if all nodes are drawn.
+            A matrix ``[K, K]`` of 0 and 1 for ``K`` drawn nodes. An entry is 1 if an
+            edge leads from a node that the row represents to a node that the column
+            represents. Self-edges are included only if all nodes are drawn.
 
         Example:
             >>> path = np.arange(8), np.arange(1, 9)

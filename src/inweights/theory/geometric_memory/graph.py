@@ -53,8 +53,9 @@ def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
     """Return the number of nodes, and the start and end nodes of the edges of a world.
 
     Args:
-        world: A world whose facts are edges, with one node as prompt (perhaps after the
-            token ``<edge>``) and one as answer. Other facts are ignored.
+        world: A world whose facts are edges. The prompt of an edge is its start node,
+            optionally preceded by the token ``<edge>``, and the answer is its end node.
+            Other facts are ignored.
 
     Returns:
         The number ``N`` of nodes, and the ids of the start nodes and of the end nodes

@@ -100,15 +100,18 @@ def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
         labels: Names of the columns that identify the trials, including ``condition``.
 
     Returns:
-        A row per run (values of ``labels`` and a ``seed``), ``what`` and
-        ``distribution``, with the columns that ``labels`` names, ``seed``, ``what``,
-        ``distribution``, ``accuracy`` (after training), ``before`` (accuracy before
-        training), ``chance`` (accuracy of guessing) and ``excess`` (accuracy minus
-        chance). Accuracies are shares from 0 to 1. ``what`` is the role of the
-        questions (``composition``, ``first_hop``, ``second_hop``, ``skip``, ``analogy``
-        or ``recall``), or ``thought`` for compositions that were answered step by step.
-        ``distribution`` is ``in`` if the answers were stated in the training texts,
-        otherwise ``out``.
+        A row per run, ``what`` and ``distribution``, with the columns that ``labels``
+        names, ``seed``, and these columns (accuracies are shares from 0 to 1):
+
+        - ``what``: role of the questions (``composition``, ``first_hop``,
+          ``second_hop``, ``skip``, ``analogy`` or ``recall``), or ``thought`` for
+          compositions that were answered step by step.
+        - ``distribution``: ``in`` if the answers were stated in the training texts,
+          otherwise ``out``.
+        - ``accuracy``: accuracy after training.
+        - ``before``: accuracy before training.
+        - ``chance``: accuracy of guessing.
+        - ``excess``: ``accuracy`` minus ``chance``.
     """
     what = (
         pl.when(pl.col("kind") == "thought")
