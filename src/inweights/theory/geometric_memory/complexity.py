@@ -42,8 +42,9 @@ def bit_complexity(
     """Return the numbers of bits that associative and geometric storage of a graph need.
 
     This is Proposition 1 of Geometric Memory, App. E. Associative storage is a list of
-    the ``M`` edges and needs ``M log₂ N`` bits for ``N`` nodes. Geometric storage is
-    one vector per node and needs ``N · m · log₂ Δ`` bits.
+    the ``M`` associations (entries of ``a`` that are 1) and needs ``M log₂ N`` bits for
+    ``N`` nodes. Geometric storage is one vector per node and needs ``N · m · log₂ Δ``
+    bits.
 
     Args:
         a: 0/1 adjacency, ``[N, N]``; symmetric if both directions of the edges are
@@ -82,10 +83,10 @@ def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity
     """Return the Frobenius norms of associative and geometric storage of a graph.
 
     This is Proposition 2 of Geometric Memory, App. E. Both norms are for a margin of 1.
-    The norm of associative storage is ``√M`` for ``M`` edges: the norm of ``W = A``,
-    which stores the adjacency between one-hot embeddings. The norm of geometric storage
-    is ``√N`` for ``N`` nodes. It is the proposition's estimate for vectors of length 1,
-    and a lower bound if the logits of non-neighbours are not negative.
+    The norm of associative storage is ``√M`` for ``M`` associations: the norm of ``W =
+    A``, which stores the adjacency between one-hot embeddings. The norm of geometric
+    storage is ``√N`` for ``N`` nodes. It is the proposition's estimate for vectors of
+    length 1, and a lower bound if the logits of non-neighbours are not negative.
 
     Args:
         a: 0/1 adjacency, ``[N, N]``; symmetric if both directions of the edges are

@@ -91,7 +91,7 @@ class Nearest(msgspec.Struct, frozen=True):
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """A model of the probability of correct answers, fitted to networks on many worlds.
+    """A model of the probability of correct answers, fitted to networks trained on many worlds.
 
     Attributes:
         worlds: Number of worlds to which the model was fitted.
