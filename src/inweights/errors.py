@@ -56,8 +56,8 @@ class FolderError(RunError):
 def nearest(given: str, known: Iterable[str]) -> str | None:
     """Return the valid name most similar to the given one, or ``None`` if none is similar.
 
-    Two names are similar if their ratio by :class:`difflib.SequenceMatcher` is at least
-    0.5.
+    Two names are similar if their similarity ratio, as computed by
+    :class:`difflib.SequenceMatcher`, is at least 0.5.
 
     Args:
         given: The given name.

@@ -229,10 +229,10 @@ def rows_of(scores: pl.DataFrame) -> pl.DataFrame:
 
 
 def submit(outcome: Outcome, into: str | Path) -> list[Path]:
-    """Write one entry for each model of a league run, each into its own folder.
+    """Write an entry of the league for each model of a run, each into its own folder.
 
     Args:
-        outcome: A run of the league's recipe.
+        outcome: A run of the recipe ``beyond/league``, whose table compares models.
         into: Parent of the folders; it is created if missing.
 
     Returns:

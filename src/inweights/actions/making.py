@@ -76,9 +76,9 @@ def run(
             own recipe.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
         seeds: List of root seeds, or number of consecutive seeds. These begin with the
-            recipe's newest block in the ledger if there is one and no setting is
-            changed, otherwise with the recipe's first seed. By default, the recipe's
-            listed seeds or, if none, the number required for verdicts on all claims.
+            newest block of seeds in the recipe's ledger (if any, and if no setting is
+            changed) or with its first seed. By default, the recipe's listed seeds or,
+            if it lists none, as many seeds as verdicts on all claims require.
         overrides: Changed settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``; by
             default none.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` if that is

@@ -134,7 +134,7 @@ def audit(
             iterations and the relative gap; ``None`` disables progress reporting.
         watch: Called before each part of the audit with the number of finished parts,
             the number of all parts (5), and the name of the next part; ``None``
-            disables it.
+            disables these calls.
 
     Returns:
         The tables of the audit, with the prediction or the reason why there is none. If

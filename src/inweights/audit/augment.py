@@ -160,15 +160,16 @@ def augment(
         floor: Smallest fraction (0 to below 0.9) of the text that states single facts.
             Facts are repeated until this fraction is reached, so that errors on
             held-out chains are not due to forgotten facts.
-        replay: Path of a text file with one text per line, or a sequence of texts, for
-            the strategy ``replay``. The replayed texts are in total at most a quarter
-            as long as all other texts.
+        replay: Texts for the strategy ``replay`` (a sequence, or a file with one text
+            per line). In total, at most a quarter of the length of all other texts is
+            added.
         budget: Length of the training set, in tokens (in words if ``tokens`` is
             ``None``). The set is filled with all facts, then with added texts in random
             order, then with repetitions. With 0, each row occurs once.
-        curriculum: ``joint`` has the file's stages, or one if it has none. In ``sa``,
-            facts whose value other subjects share, and the identities that a strategy
-            adds, come first (Feature Resemblance, §5: similarity before attribution).
+        curriculum: ``joint`` uses the stages of the file, or a single stage if there
+            are none. With ``sa``, facts whose value other subjects share, and
+            identities that a strategy adds, come first (Feature Resemblance, §5:
+            similarity before attribution).
         seed: Root seed of all random choices among questions, chains and repetitions;
             from 0 to 2**63 - 1.
         tokens: Function that returns the number of tokens (above 0) of each text in a
@@ -182,7 +183,7 @@ def augment(
             in the same order; texts that no longer state the fact are left out. Its
             errors propagate. If it is ``None``, only the templates are used.
         watch: Called with the number of finished parts, the number of all parts (3),
-            and the name of the next part; ``None`` disables it.
+            and the name of the next part; ``None`` disables progress reporting.
 
     Returns:
         The training set, the control set, the questions and counts. No file is written.

@@ -85,11 +85,11 @@ def headline(audit: Audit) -> str:
         audit: Result of :func:`inweights.audit.audit`.
 
     Returns:
-        One sentence without a full stop. It states how many questions follow (a right
-        answer has the largest logit), and how many would follow with the advised
-        identities. If there is no prediction, it states the number of questions and the
-        number of bridges without an identity. If there are no chains, the sentence says
-        so.
+        One sentence without a full stop. It states how many questions follow from the
+        facts (a right answer has the largest predicted logit), and how many would
+        follow if the advised identities were added. If there is no prediction, it
+        states the number of questions and the number of bridges without an identity. If
+        there are no chains, the sentence says so.
 
     Example:
         >>> from inweights.audit import audit

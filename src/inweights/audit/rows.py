@@ -143,7 +143,7 @@ def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]
 def fill(
     facts: list[Row], added: list[Row], goal: int, count: Counter, seed: int
 ) -> list[Row]:
-    """Fill a training set to a budget: facts, then added rows in random order, then repetitions.
+    """Build a training set of limited length from facts, added rows and repetitions of both.
 
     Args:
         facts: Rows that state the facts; each is used at least once.

@@ -45,7 +45,7 @@ __all__ = [
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of every config: immutable, keyword-only, and strict about unknown keys.
+    """Base class of configs, which are immutable, keyword-only, and reject unknown keys.
 
     Creating a config raises a ``ConfigError`` if a value has the wrong type or is out
     of range. A class whose configs are chosen by name, such as a world, also has a tag,

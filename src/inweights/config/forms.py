@@ -44,11 +44,12 @@ class Form:
 
 
 def form_of(value: Any) -> Form | None:
-    """Return the form in which a value is encoded, or ``None`` if its type has no form.
+    """Return the form that encodes a value, or ``None`` if no form exists for its type.
 
     A form applies only to values of exactly its type, except that the form of ``Path``
-    also applies to subclasses. Values that JSON expresses, such as lists, have no form.
-    Infinite and NaN floats have no form either; :func:`write_number` encodes them.
+    also applies to subclasses. Values that JSON can express, such as lists, have no
+    form. Infinite and NaN floats have no form either; they are encoded by
+    :func:`write_number`.
 
     Args:
         value: Any value.

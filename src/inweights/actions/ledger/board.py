@@ -86,11 +86,11 @@ class Board(Carded):
         """The ledger as a polars DataFrame, one row per line about a claim.
 
         Columns: ``kind`` of the line (such as ``stated`` or ``judged``), ``claim`` (its
-        id), ``date``, ``scale``, ``version`` of the claim, ``verdict``, number of
-        ``seeds``, ``why`` (the reason for a withdrawal), ``commit`` (of a verdict that
-        is older than the ledger), ``hash`` (of everything that can change the claim's
-        number or verdict) and ``block`` of seeds. A value is null if the line's kind
-        has no such field. :mod:`~.lines` explains the fields.
+        id), ``date``, ``scale``, ``version`` of the claim, ``verdict``, ``seeds``
+        (their number), ``why`` (of a withdrawal), ``commit`` (of a verdict that is
+        older than the ledger), ``hash`` (of everything that can change the claim's
+        number or verdict) and ``block`` (number of the block of root seeds). A value is
+        null if the line's kind has no such field. :mod:`~.lines` explains the fields.
         """
         names = (
             "date",

@@ -89,7 +89,7 @@ class Entry:
         return lines[-1] if same else None
 
     def add(self, line: Line) -> None:
-        """Append a line about the claim to the entry, without writing a file.
+        """Append a line about the claim to this entry in memory; no file is written.
 
         The attributes ``stated``, ``claim`` and ``withdrawn`` are updated.
 

@@ -80,7 +80,7 @@ def state(
             stated.
         results: Folder of the results; by default :func:`results_root`.
         progress: Called with the number of recipes done, the total number, and the name
-            of the next recipe; ``None`` disables it.
+            of the next recipe; ``None`` disables progress reporting.
 
     Returns:
         The lines that were added to the ledger's file; an empty list if no claim is new
@@ -153,7 +153,7 @@ def history(
         results: Folder of the results; by default :func:`stored_root`.
 
     Returns:
-        The lines, objects of the classes in :mod:`~.lines`.
+        The lines, as objects of the classes in :mod:`~.lines`.
 
     Raises:
         ConfigError: The ledger has no such claim, or several claims have this last
@@ -217,9 +217,9 @@ def record(
 ) -> int:
     """Add the scores of the runs on this disk to the results, and their verdicts to the ledger.
 
-    A claim is included only if the line that states it was committed before the run
-    began. For every other claim, a warning gives the reason. Scores of seeds that are
-    already in the results are not changed.
+    A claim is included only if the line of the ledger that states it was committed
+    before the run began. For every other claim, a warning gives the reason. Scores of
+    seeds that are already in the results are not changed.
 
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.

@@ -64,14 +64,14 @@ def least_alpha(
 ) -> float:
     """Return the smallest error probability at which a claim would have the same verdict.
 
-    The p value of a reproduced claim is the largest p value of its cases, all of which
-    must meet the target. The p value of a claim that is not reproduced is the smallest
-    p value of its cases multiplied by the number of cases, since it is enough for one
-    case to miss the target.
+    The p value of a reproduced claim is the largest p value of its cases, since every
+    case must meet the target. The p value of a claim that is not reproduced is the
+    smallest p value of its cases, multiplied by the number of cases (but at most 1),
+    since one case that misses the target is enough.
 
     Args:
         claim: The claim.
-        numbers: The claim's numbers, with at least one case.
+        numbers: The claim's numbers, for at least one case.
         reproduced: True for the verdicts ``reproduced`` and ``consistent``, False for
             ``not reproduced`` and ``not seen in a substitute``.
         rounding: Relative tolerance within which a number is considered equal to an end

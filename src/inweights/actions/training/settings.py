@@ -32,10 +32,11 @@ class TrainingSettings(Config):
         wording: TOML file with wordings of the relations. If it is empty (the default),
             the built-in wordings are used.
         ways: Names of the compared ways, by default all: ``untrained`` (the original
-            model), ``retrieval`` (not trained; facts that BM25 finds precede a
-            question), ``facts`` (fine-tuning on the facts alone), ``entities`` (the
-            facts, descriptions of entities, and texts about related pairs), and
-            ``mixture`` (the facts and the texts that the strategies add).
+            model), ``retrieval`` (the original model, with the facts that BM25 finds
+            for a question inserted before it), ``facts`` (fine-tuning on the facts
+            alone), ``entities`` (the facts, descriptions of entities, and texts about
+            related pairs), and ``mixture`` (the facts and the texts that the strategies
+            add).
         strategy: Names of the strategies of ``inweights augment`` with which the way
             ``mixture`` adds texts to the facts; by default ``auto``, the strategies
             that ``augment`` recommends.
@@ -49,8 +50,9 @@ class TrainingSettings(Config):
         questions: Maximum number of questions of each kind; by default 40.
         retrieved: Maximum number of facts that precede a question, for the way
             ``retrieval``; by default 8.
-        tuning: Settings of the fine-tuning; by default the settings of ``inweights
-            finetune``, but without early stopping, and with padding, as in stored runs.
+        tuning: Settings of the fine-tuning. The defaults are those of ``inweights
+            finetune``, except that training is not stopped early and batches are
+            padded.
         device: Torch device of the model, ``cpu`` (the default) or ``cuda``.
         dtype: Data type of the model's weights: ``float32`` (the default), ``bfloat16``
             or ``float16``.
@@ -60,8 +62,8 @@ class TrainingSettings(Config):
         columns: Columns of subject, relation and object, by name or number; if empty,
             they are inferred from the header or the values.
         wide: Whether each column except the first is a relation.
-        labels: File that maps ids to labels, which replace the ids in the facts; by
-            default (empty) there is none.
+        labels: File with a label for each id in the facts. The labels replace the ids.
+            By default (empty), ids are not replaced.
 
     Raises:
         ConfigError: A way is unknown, ``tokens`` is not between 0 and 100,000,000,

@@ -72,9 +72,10 @@ class EntityKinds:
     def are_alike(self, a: int, b: int) -> bool:
         """Return whether two entities are of the same kind.
 
-        They are of the same kind if they share a role (a relation together with the
-        position in it), or if more than half of the entities in a role of one are also
-        in a role of the other.
+        They are of the same kind if they have a common role (a relation together with
+        the position in it). They are also of the same kind if one entity has a role
+        ``p`` and the other a role ``q`` such that more than half of the entities with
+        role ``p`` also have role ``q``.
 
         Args:
             a: Index of an entity.
@@ -136,12 +137,13 @@ class EntityKinds:
             other: Index of the more common name, which occurs in a fact.
 
         Returns:
-            Two values: the number of agreements, and whether the rarer name is probably
-            not a separate entity. Each value that both names have for the same relation
-            is an agreement. There is one more agreement if the rarer name lacks a
-            relation that others of its kind and the more common name have, and one more
-            if the more common name lacks a relation that others of its kind and the
-            rarer name have.
+            Two values: the number of agreements between the names, and whether the
+            rarer name is probably not a separate entity. Each value that both names
+            have for the same relation is an agreement. A missing relation counts as a
+            further agreement: one if the rarer name lacks a relation that the more
+            common name and most entities of the same kind have, and one if the more
+            common name lacks a relation that the rarer name and most entities of the
+            same kind have.
         """
         own = self.roles[name]
         begun = [relation for relation, column in own if column == 0]

@@ -55,9 +55,9 @@ class Near(NamedTuple):
 def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
     """Return pairs of names of the same kind that differ by one or two edits, or by an initial.
 
-    If the rarer name of a pair is similar to several others, at most one of its pairs
-    is marked ``sure``: the pair with the most agreements. If several pairs have the
-    most agreements, none of them is marked.
+    If several pairs have the same rarer name, at most one of them is marked ``sure``:
+    the pair with the most agreements (:meth:`.EntityKinds.evidence`). If several of
+    these pairs have the most agreements, none of them is marked.
 
     Args:
         names: Names of all entities.

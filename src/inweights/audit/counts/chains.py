@@ -125,7 +125,7 @@ def compositions(
     Args:
         facts: One row per fact (``subject``, ``relation``, ``object``), including
             identity statements.
-        chains: The listed chains, from :func:`chains_in`.
+        chains: The listed chains, as :func:`chains_in` returns them.
         counts: Exact numbers of chains, from :func:`chain_counts`.
 
     Returns:

@@ -18,7 +18,7 @@ def leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
     Args:
         facts: One row per fact: ``subject``, ``relation``, ``object``, ``fact``,
             ``line``.
-        chains: The listed chains, from :func:`chains_in`.
+        chains: The chains, as :func:`chains_in` returns them.
 
     Returns:
         One row for each pair of a chain and a fact that directly connects the subject

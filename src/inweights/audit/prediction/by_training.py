@@ -111,7 +111,8 @@ def predict_by_training(
     """Train small replicas on a world's facts, and count how many answer each query correctly.
 
     Args:
-        world: The world; each answer of its facts and queries must be a single token.
+        world: The world; the answer to each fact and to each query must be a single
+            token.
         models: Config and curriculum of each model, keyed by the name of the model; by
             default the result of :func:`replicas_for`.
         replicas: Number of replicas of each model, at least 1.

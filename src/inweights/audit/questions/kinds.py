@@ -23,16 +23,15 @@ SINGLE = {"person": 0.5, "other": 0.9}
 
 
 class Draft(NamedTuple):
-    """A question before it has candidates.
+    """A question and its answer, before wrong candidates are added.
 
     Attributes:
         facts: Indices of the facts from which the answer follows.
         role: ``composition``, ``analogy`` or ``reversal``.
         prompt: The beginning of a sentence that the answer completes.
         answer: Name of the correct answer.
-        others: Names of the same kind as the answer, the source of wrong candidates.
-        right: Names of all correct answers; empty if the question is constructed such
-            that only ``answer`` is right.
+        others: Names of the answer's kind, from which wrong candidates are drawn.
+        right: Names of all correct answers; empty if ``answer`` is always the only one.
         subject: Name of the subject; for a reversal, this is the answer.
         first: Name of the first relation; for an analogy, the relation whose value is
             shared; for a reversal, the only relation.
@@ -140,8 +139,9 @@ def analogies(
     """Yield questions about a relation that an entity lacks but similar entities have.
 
     Entities are similar if they share a value other than a date or number. If all
-    similar entities with a second relation agree on its value, each of those without it
-    gets a question with this answer. Relations of :func:`of_one_each` are ignored.
+    similar entities with a further relation have the same value of it, that value is
+    the answer of a question about each similar entity without the relation. Relations
+    that :func:`of_one_each` returns are ignored.
 
     Args:
         facts: The facts.

@@ -27,9 +27,9 @@ _FACTS = 8
 def derive(inputs: StrategyInput) -> Iterator[Row]:
     """Yield rows that state the end of each chain of two or more facts, and name its relations.
 
-    In our measurements (``docs/own-facts-measured.md``), this strategy improves answers
-    about the stated chains in other wordings, but accuracy on chains through held-out
-    bridges (``hold_out``) remains at chance.
+    In our measurements (``docs/own-facts-measured.md``), models trained with this
+    strategy answer more questions about the stated chains in other wordings, but their
+    accuracy on chains through held-out bridges (``hold_out``) remains at chance.
 
     Args:
         inputs: The facts, their wordings, and the limits on the amount of text.

@@ -48,7 +48,7 @@ def describe(
     full: base.Flag = False,
     common: base.Common = base.Common(),
 ) -> None:
-    """Describe a recipe: what it shows, its cost, and every setting by scale.
+    """Describe a recipe: what it shows, its cost, and its settings at each scale.
 
     Args:
         recipe: Name of the recipe, or the last part of the name.

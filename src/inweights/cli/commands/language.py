@@ -50,11 +50,13 @@ class Tuning(base.Changes):
 
 @base.options
 class Asking:
-    """Options that select what to evaluate besides candidates, and where to write scores.
+    """Options that select what to evaluate, and whether to write scores to the model card.
 
     Attributes:
-        before: The original model, for paired tests and changes of probability.
-        words: Also evaluate generated answers; on by default.
+        before: The original model, with which the given model is compared by paired
+            tests and changes of probability.
+        words: Evaluate generated answers in addition to the ranking of candidates; on
+            by default.
         abstain: Also ask questions that the facts do not answer, and count how often
             the model says that the answer is unknown and how often it invents an
             answer; with --before, also for the original model.
@@ -183,7 +185,7 @@ def evaluate(
         questions: A folder that 'inweights augment' wrote, or its file of questions.
         asking: Options that select what to evaluate, such as --before and --abstain.
         dtype: Data type of the weights: float32, bfloat16 or float16. By default
-            float32; with --watch, the type used in the training.
+            float32; with --watch, the data type that was used in the training.
         loading: Options of the model: --device, --download and --chat.
         loading.chat: Use the chat template, for instruct models trained with --chat.
         otherwise: Options --watch and --endpoint.

@@ -103,7 +103,7 @@ class FactLayout(Layout):
     labels: Annotated[str, Parameter(help=_LABELS)] = ""
 
     def header_of(self, name: str) -> str:
-        """Read facts, report assumptions on the error stream, and return the header setting.
+        """Read facts, print how the file was interpreted, and return the header setting.
 
         Args:
             name: Name of a file, folder or built-in set of facts (``@people``).
@@ -146,7 +146,7 @@ class FactLayout(Layout):
 
 @base.options
 class Source(FactLayout):
-    """Options that define the source of facts and how they are read.
+    """Options that define where and how facts are read.
 
     Attributes:
         query: SQL query, if the facts are in a database; empty by default.
@@ -215,7 +215,7 @@ class Source(FactLayout):
 
 @base.options
 class WordedSource(Source):
-    """Options that define the source of facts and how they are worded.
+    """Options that define where facts are read from, and how they are worded.
 
     Attributes:
         wording: File of wordings. If it is ``None`` (the default), the wordings stored

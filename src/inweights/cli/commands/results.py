@@ -51,7 +51,7 @@ def show(
     """Show the claims of a finished run, and the path of its page.
 
     Args:
-        run: A recipe, a run's folder or the first characters of its hash, or last for
+        run: A recipe, a run's folder, the first characters of its hash, or 'last' for
             the newest run.
         which: Options --scale and --runs.
         which.scale: Scale of the run, if a recipe is given.
@@ -84,15 +84,15 @@ def compare(
 ) -> None:
     """Compare two runs, or the answers of two models to the same questions.
 
-    For runs, this prints verdicts, scores and the settings that differ. For answers, it
-    prints the difference by kind of question, with its 95% interval and McNemar's exact
-    test.
+    For runs, the command prints the verdicts, the scores, and the settings that differ.
+    For answers, it prints the difference in accuracy for each kind of question, with
+    its 95% interval and the result of McNemar's exact test.
 
     Args:
-        first: A recipe, a run's folder or the first characters of its hash, or last for
-            the newest run. Alternatively, answers: JSON that 'inweights evaluate
-            --json' printed, or a file or folder of lm-eval --log_samples.
-        second: The other run, or the other model's answers.
+        first: A recipe, a run's folder, the first characters of its hash, or 'last' for
+            the newest run. To compare answers, a file with the output of 'inweights
+            evaluate --json', or a file or folder that lm-eval wrote with --log_samples.
+        second: The second run, or the answers of the second model.
         which: Options --scale and --runs.
         which.scale: Scale of the runs, if recipes are given.
         common: Options --json and --plugin.
@@ -170,7 +170,7 @@ def export(
     """Export a run: figures as PDF, claims as LaTeX, tables as CSV, or all as a logbook page.
 
     Args:
-        run: A recipe, a run's folder or the first characters of its hash, or last for
+        run: A recipe, a run's folder, the first characters of its hash, or 'last' for
             the newest run.
         out: Folder to write; files of the same name are replaced.
         parts: Options that select files to write: --pdf, --latex, --csv and --raw.

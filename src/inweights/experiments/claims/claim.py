@@ -195,8 +195,8 @@ class Claim(Said, kw_only=True):
     def check_sources(self, file: str) -> None:
         """Check that a claim of a paper has a quote, a published number and a protocol.
 
-        These are not required for our own claims, for which the caller must not call
-        this method.
+        Our own claims require none of these; the caller must not call this method for
+        them.
 
         Args:
             file: Name of the recipe's file, for error messages.

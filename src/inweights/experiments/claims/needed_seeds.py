@@ -60,7 +60,7 @@ def needed_seeds(
     Args:
         claim: The claim.
         values: One number per seed that has been run, at least one; for a claim with
-            several cases, the numbers of the deciding case.
+            several cases, the numbers of the case that determines the verdict.
         alpha: Error probability of a confidence interval, above 0 and below 1.
         rounding: Tolerance at the ends of the target.
 

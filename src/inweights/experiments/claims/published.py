@@ -42,7 +42,7 @@ def published_range(claim: Claim) -> tuple[float, float] | None:
 
 
 def printed_number(text: str | None) -> float | None:
-    """Return the number in a text of a paper, or ``None`` if the text is not a single number.
+    """Return the number in a published value, or ``None`` if it is not a single number.
 
     A symbol ``≈`` or ``~`` before the number and a spread (``± 0.1``) after it are
     ignored. A percentage is converted to a share from 0 to 1. The text may begin with

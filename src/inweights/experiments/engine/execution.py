@@ -181,9 +181,10 @@ def choose_executor(
             If it is ``None``, the objects of all modules may be used.
 
     Returns:
-        Within :func:`~.executors.torchrun.joined`, on the first rank of ``torchrun``,
-        an executor that trains each task on all ranks. Otherwise, an executor that uses
-        Ray, parallel processes or the current process. Nothing is started yet.
+        An executor that has not started anything yet. On the first rank of
+        ``torchrun``, within :func:`~.executors.torchrun.joined`, it trains each task on
+        all ranks. In all other cases, it uses Ray, parallel processes or the current
+        process.
 
     Raises:
         ConfigError: ``on`` is not empty, ``ray`` or the address of a cluster; ``on`` is

@@ -113,7 +113,7 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
 
     The result is false if the task uses an object that is defined in a script's
     ``__main__``, a nested function, a lambda, a value that cannot be encoded exactly,
-    or a trained module that was wrapped as an instance.
+    or a trained module that was passed as an object and not loaded from a file.
 
     Args:
         task: The task.

@@ -86,10 +86,10 @@ def atlas(
     layout: layouts.Layout = layouts.Layout(),
     common: base.Common = base.Common(),
 ) -> int:
-    """Show how models store graphs, on an interactive 3-D page with a verdict.
+    """Show on an interactive 3-D page how models store graphs.
 
     The command trains five architectures on the edges and compares their embeddings
-    with the graph. It runs the recipe beyond/real-graphs on other graphs.
+    with the graph. It runs the recipe beyond/real-graphs on the given graphs.
 
     With --embedding or --model, nothing is trained. The page shows existing vectors,
     and compares their measures under the correct names with those under shuffled names.

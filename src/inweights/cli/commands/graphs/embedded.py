@@ -38,13 +38,14 @@ class Vectors:
     """Options that define existing vectors of the nodes, from a file or a language model.
 
     Attributes:
-        embedding: Vectors of the nodes, matched by name: .npy, .safetensors, or
-            word2vec text.
+        embedding: File with a vector for each node, matched by name: .npy,
+            .safetensors, or word2vec text.
         names: Text file with the name of each row of a .npy or .safetensors file, one
             per line.
         tensor: Name of the tensor in a .safetensors file.
-        model: A pretrained language model (a folder, a GGUF file, a hub name,
-            @smollm2), whose hidden states at the nodes' names are shown for each layer.
+        model: A pretrained language model: a folder, a GGUF file, a hub name, or
+            @smollm2. Its hidden states for the names of the nodes are shown for each
+            layer.
         prompt: Prompt of the model, ending in {name}; by default "This is {name}".
         out: File of the page for --embedding or --model; by default atlas.html.
         download: Allow downloads from the hub.

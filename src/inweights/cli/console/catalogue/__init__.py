@@ -61,7 +61,7 @@ def recipes(known: Sequence[Entry], *, json: bool) -> None:
 def described(
     recipe: Recipe, part: str = "", *, json: bool, full: bool = False
 ) -> None:
-    """Print a recipe: what it shows, its cost, and every setting by scale.
+    """Print what a recipe shows, its cost, and its settings at each scale.
 
     Args:
         recipe: The recipe.
@@ -128,7 +128,7 @@ def _choices(recipe: Recipe) -> str:
 
 
 def models(known: Sequence[Card], *, json: bool) -> None:
-    """Print stored models, each with its measured numbers and the claim that it illustrates.
+    """Print a list of stored models, each with its scores and the claim that it illustrates.
 
     Args:
         known: Cards of the models.
@@ -196,14 +196,14 @@ def ahead(forecast: Forecast, *, json: bool) -> None:
 
 
 def costs(found: Sequence[Cost], *, json: bool) -> None:
-    """Print the time of each recipe in the results table, and the total of unfinished recipes.
+    """Print the estimated time of each recipe, and the total time.
 
     Args:
         found: Estimated time of each recipe.
         json: If true, print JSON instead of text: an object with ``recipes`` and three
-            totals in minutes: ``minutes``, ``left`` (for recipes without a finished
-            run) and ``shared`` (for training runs that also belong to an earlier
-            recipe).
+            total times in minutes: ``minutes`` (all recipes), ``left`` (recipes without
+            a finished run), and ``shared`` (the part of ``left`` for training runs that
+            also belong to an earlier recipe).
     """
     timed = [one for one in found if one.minutes is not None]
     whole = sum(one.minutes or 0.0 for one in timed)

@@ -33,9 +33,9 @@ def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
     """Return a table with the number of queries by kind and by predicted outcome.
 
     One column counts the outcomes according to the program of the theory (``follow``,
-    ``tied``, ``fails``). If a calibrated family of worlds is similar enough, further
-    columns count the outcomes that are expected of a trained GPT (``likely``, ``open``,
-    ``unlikely``) and contain mean probabilities.
+    ``tied``, ``fails``). If probabilities were calibrated on worlds that are similar to
+    the world of the queries, further columns count the outcomes that are expected of a
+    trained GPT (``likely``, ``open``, ``unlikely``) and contain mean probabilities.
 
     Args:
         queries: Table of queries of a prediction

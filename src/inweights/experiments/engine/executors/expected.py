@@ -90,7 +90,7 @@ class _Part:
 
 
 class ExpectedTime:
-    """Estimate of the total time of a set of tasks, corrected by measurements as they run.
+    """Estimate of the total time of a set of tasks, corrected while the tasks run.
 
     A task that has run for a while is expected to continue at the same speed. The
     estimate for any other task is multiplied by the ratio of measured to estimated

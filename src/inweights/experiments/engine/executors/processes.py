@@ -57,8 +57,8 @@ class Executor(Protocol):
 
         Args:
             job: Data that all tasks share.
-            schedule: Source of the tasks, which receives reports of progress and
-                endings.
+            schedule: Source of the tasks, to which progress and the end of each attempt
+                are reported.
 
         Raises:
             WriteError: A task could not store its tables; no further tasks are run.
@@ -86,8 +86,8 @@ class SameProcess:
 
         Args:
             job: Data that all tasks share.
-            schedule: Source of the tasks, which receives reports of progress and
-                endings.
+            schedule: Source of the tasks, to which progress and the end of each attempt
+                are reported.
 
         Raises:
             WriteError: A task could not store its tables; no further tasks are run.
@@ -126,8 +126,8 @@ class Processes:
 
         Args:
             job: Data that all tasks share.
-            schedule: Source of the tasks, which receives reports of progress and
-                endings.
+            schedule: Source of the tasks, to which progress and the end of each attempt
+                are reported.
 
         Raises:
             WriteError: A task could not store its tables; the processes are stopped.
@@ -165,8 +165,8 @@ class Leased:
 
         Args:
             job: Data that all tasks share.
-            schedule: Source of the tasks, which receives reports of progress and
-                endings.
+            schedule: Source of the tasks, to which progress and the end of each attempt
+                are reported.
 
         Raises:
             WriteError: A task could not store its tables; no further tasks are run. All

@@ -79,8 +79,8 @@ class Ray:
 
         Args:
             job: Data that all tasks share.
-            schedule: Source of the tasks, which receives reports of progress and
-                endings.
+            schedule: Source of the tasks, to which progress and the end of each attempt
+                are reported.
 
         Raises:
             ConfigError: The package ``ray`` is not installed.

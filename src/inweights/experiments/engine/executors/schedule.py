@@ -79,7 +79,7 @@ UNSHARED = BusyTasks()
 
 
 class Schedule:
-    """Queue of the tasks of one executor; it decides what happens when an attempt ends.
+    """Queue of the tasks of one executor, which also determines whether a task is tried again.
 
     Args:
         tasks: The tasks, which may be run in any order.
@@ -91,7 +91,7 @@ class Schedule:
         more: Iterator over further lists of tasks, from which the next list is read
             when no other task is waiting; ``None`` if there are no further tasks.
         on_failure: Function that is called with each task that failed and will not be
-            tried again; ``None`` for no function.
+            tried again; by default none.
         expect: Function that takes a list of tasks and returns the expected duration of
             each; by default all updates are expected to take equally long. The estimate
             is corrected as tasks run, and the remaining time is part of the description

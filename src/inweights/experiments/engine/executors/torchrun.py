@@ -64,8 +64,8 @@ class Leader:
 
         Args:
             job: Data that all tasks share.
-            schedule: Source of the tasks, which receives reports of progress and
-                endings.
+            schedule: Source of the tasks, to which progress and the end of each attempt
+                are reported.
 
         Raises:
             WriteError: A task could not store its tables; no further tasks are run.
