@@ -76,9 +76,10 @@ def run(
             own recipe.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
         seeds: List of root seeds, or number of consecutive seeds. These begin with the
-            newest block of seeds in the recipe's ledger (if any, and if no setting is
-            changed) or with its first seed. By default, the recipe's listed seeds or,
-            if it lists none, as many seeds as verdicts on all claims require.
+            newest block of seeds for which the ledger states the recipe's claims (if
+            any, and if no setting is changed), otherwise with its first seed. By
+            default, the recipe's listed seeds or, if none, the number required for
+            verdicts on all claims.
         overrides: Changed settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``; by
             default none.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` if that is
@@ -139,7 +140,7 @@ def recipe_for(
     seeds: int | Sequence[int] | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
 ) -> Recipe:
-    """Return a recipe with its first seed from the ledger, unless seeds or settings are given.
+    """Return a recipe whose seeds begin with the block on which the ledger states its claims.
 
     Args:
         recipe: Name of a recipe (its last part is enough if it is unique), or a user's
@@ -186,8 +187,8 @@ def enough_seeds(recipe: Recipe, scale: str) -> int | None:
 def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]:
     """Estimate the time of the recipes in the results table, at scale ``cpu`` on this machine.
 
-    The estimate is the latest measured time of each recipe, multiplied by the ratio of
-    the speeds of the two machines. The speed of this machine is measured briefly.
+    The estimate is the latest measured time of each recipe, corrected for the speed of
+    this machine, which is measured briefly.
 
     Args:
         only: Part of the names of the recipes; by default all recipes.

@@ -53,7 +53,7 @@ class Augmented:
         train: One row per text, in the order of training: ``id`` (its index), ``fact``
             (index of the fact that it states) and ``line`` (its line in the file; both
             are -1 for a text that does not state exactly one fact), ``role`` (``fact``,
-            or the kind of text that a strategy makes), ``stage`` (of the curriculum,
+            or the kind of text that a strategy adds), ``stage`` (of the curriculum,
             from 0), ``prompt``, ``completion``, ``text`` (both together), ``turn`` (the
             user's turn in chat).
         control: A training set with the same columns that contains only the facts,
@@ -78,8 +78,8 @@ class Augmented:
         facts: One row per fact: ``subject``, ``relation``, ``object``.
         rewritten: Number of facts for which a text from ``rewrite`` was used, and
             number of facts passed to ``rewrite``; both are 0 if it is ``None``.
-        often: Smallest and largest number of rows of ``train`` that state one given
-            fact and no other, over all facts.
+        often: Smallest and largest number, over all facts, of rows of ``train`` that
+            state only this fact.
         doubtful: Number of facts that cannot begin a chain because their object may be
             a homonym (one name for two things).
     """
@@ -161,8 +161,7 @@ def augment(
             Facts are repeated until this fraction is reached, so that errors on
             held-out chains are not due to forgotten facts.
         replay: Texts for the strategy ``replay`` (a sequence, or a file with one text
-            per line). In total, at most a quarter of the length of all other texts is
-            added.
+            per line), at most a quarter as long in total as all other texts.
         budget: Length of the training set, in tokens (in words if ``tokens`` is
             ``None``). The set is filled with all facts, then with added texts in random
             order, then with repetitions. With 0, each row occurs once.
@@ -174,7 +173,7 @@ def augment(
             from 0 to 2**63 - 1.
         tokens: Function that returns the number of tokens (above 0) of each text in a
             list, such as the result of :func:`inweights.audit.token_counter`. If it is
-            ``None``, length is measured in words.
+            ``None``, words are counted.
         first: Chains of two facts, as pairs of indices (not checked), such as the
             result of :func:`inweights.audit.failing_chains`. They are stated before all
             other chains if ``most`` limits the number of chains.

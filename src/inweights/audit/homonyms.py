@@ -115,10 +115,10 @@ def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
 
 
 def doubtful_facts(facts: Knowledge, words: Wording) -> frozenset[int]:
-    """Return the indices of facts whose object may share its name with another thing.
+    """Return the indices of facts whose object may be a homonym (one name for two entities).
 
-    These are the first facts of the contradicted chains. Other facts with the name of
-    the object as their subject may be about the other thing.
+    These are the first facts of the contradicted chains. The facts whose subject has
+    the same name as the object may be about a different entity.
 
     Args:
         facts: The facts.

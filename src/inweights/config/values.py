@@ -45,8 +45,8 @@ def encode(value: Any, hook: Hook | None = None) -> Any:
     """Encode a value as JSON data that is unique to the value's type and content.
 
     Args:
-        value: ``None``, a boolean, number, string, path, date or NumPy array, another
-            value with a form (:data:`inweights.config.forms.FORMS`), or a list, tuple,
+        value: ``None``, a boolean, number, string, path, date or NumPy array, a value
+            of another type in :data:`inweights.config.forms.FORMS`, or a list, tuple,
             set or dictionary of these. NumPy numbers are first converted to Python
             numbers.
         hook: Function that is called with each value whose type is not ``None``, a

@@ -241,7 +241,7 @@ def called_now(verdict: str, claim: ClaimResult) -> str:
 
     Until 27 November 2026, a claim that missed its target in a substitute for the
     paper's protocol was called *not reproduced*, as under any other protocol. For some
-    claims, the ledger specified a closer protocol than their settings imply
+    claims, the ledger stated a protocol closer to the paper's than their settings imply
     (:class:`~inweights.actions.ledger.lines.Corrected`).
 
     Args:

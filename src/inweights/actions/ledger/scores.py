@@ -156,7 +156,7 @@ def rows_of(
 
 
 def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:
-    """Return the numbers of the stated version of a claim, on consecutive seeds of its block.
+    """Return the numbers of the stated version of a claim, for consecutive seeds of its block.
 
     Seeds after a missing seed are ignored, so that no seed can be left out on purpose.
 

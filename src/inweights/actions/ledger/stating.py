@@ -69,7 +69,7 @@ def corrected_from(
     code: Callable[[], str],
     computed: Callable[[], Mapping[str, Protocol]],
 ) -> Protocol | None:
-    """Return the protocol with which a claim was stated, if it must be corrected.
+    """Return the protocol that the ledger states for a claim, if it must be corrected.
 
     The protocol of a claim is corrected if nothing else has changed, the current
     protocol is the one determined from the settings, and it is farther from the paper

@@ -35,7 +35,7 @@ class Size(NamedTuple):
 
 
 def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
-    """Estimate the cost of each way of teaching from timed updates, answers and generated text.
+    """Estimate the cost of each way of teaching, by timing updates, answers and generation.
 
     Args:
         settings: Settings of the comparison.

@@ -47,11 +47,11 @@ class Prepared(NamedTuple):
     facts: list[str]
 
     def asked(self, way: str, most: int) -> list[language.Question]:
-        """Return the questions for a way; for ``retrieval``, relevant facts precede each question.
+        """Return the questions for a way of teaching, with added facts for ``retrieval``.
 
-        These facts are retrieved with BM25, with the words of the question as the
-        query. The field ``steps`` of the returned questions is empty. For all other
-        ways, :attr:`questions` is returned unchanged.
+        For ``retrieval``, each question is preceded by facts that BM25 finds with the
+        words of the question as the query. The field ``steps`` of the returned
+        questions is empty. For all other ways, :attr:`questions` is returned unchanged.
 
         Args:
             way: Name of the way of teaching, such as ``retrieval`` (not checked).

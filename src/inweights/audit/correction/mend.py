@@ -44,9 +44,9 @@ class Mended:
         changes: One row per change, sorted by line: ``line``, ``change`` (``renamed``,
             ``split``, ``left out``, ``set apart`` or ``to decide``), ``before``,
             ``after`` (texts; ``after`` is empty if nothing replaces the old text),
-            ``why``. Rows with ``to decide`` are not changes: they list similar
+            ``why``. Rows with ``to decide`` are not changes. They list similar
             spellings, uncertain dates, and several values of relations that normally
-            have one.
+            have one value.
         missing: One row per fact that a symmetric or inverse relation implies, but that
             the file does not state: ``subject``, ``relation``, ``object``, ``why``.
             Such facts are proposals; ``facts`` does not contain them.
@@ -83,7 +83,8 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     If a name has several spellings, the most frequent one is used. Two kinds of facts
     are set apart: facts with a placeholder such as ``n/a``, and contradictory facts.
     Facts contradict each other if a subject has several values of a relation for which
-    at least nine in ten subjects (or, for dates or numbers, all others) have one value.
+    at least nine in ten subjects have one value. If the values are dates or numbers,
+    all other subjects must have one value.
 
     Args:
         knowledge: The facts.

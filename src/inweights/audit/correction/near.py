@@ -35,13 +35,13 @@ class Near(NamedTuple):
             0 if ``torn``.
         sure: Whether the rarer name can be replaced without asking the owner of the
             facts. This requires that no fact contradicts the replacement, and that one
-            of three conditions holds: the rarer name lacks a relation that others of
-            its kind have, it has a relation that the more common name lacks, or it is
-            only ever an object.
+            of three conditions holds: the rarer name lacks a relation that other
+            entities of its kind have, it has a relation that the more common name
+            lacks, or it occurs only as an object.
         torn: Whether the evidence is mixed: the names have different values of a
             relation that normally has one value, but the rarer name occurs in only one
-            fact and lacks relations that others of its kind have. Then either one value
-            is wrong, or the names mean two entities.
+            fact and lacks relations that other entities of its kind have. Then either
+            one value is wrong, or the names mean two entities.
     """
 
     name: int

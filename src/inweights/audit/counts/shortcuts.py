@@ -55,7 +55,7 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.DataFrame:
-    """Count pairs of entities that share a value, of which one lacks a second relation.
+    """Count pairs of entities that share a value, while only one of them has a second relation.
 
     These are the analogies that a model may draw. If ``h`` of ``g`` entities that share
     a value have the second relation, there are ``h (g - h)`` pairs, which are counted

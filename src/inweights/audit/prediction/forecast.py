@@ -43,11 +43,11 @@ def forecast(
     seconds: float | None = None,
     **options: Any,
 ) -> Prediction:
-    """Predict which queries a trained model answers, for a part of the facts if there are many.
+    """Predict which queries a model that was trained on facts answers.
 
     If a world is too large for the time limit, :func:`inweights.predict` divides both
-    its facts and its queries into parts. Here, a part of the facts is chosen before
-    queries are made, so that all queries are about facts of this part.
+    its facts and its queries into parts. This function instead selects a part of the
+    facts before queries are made, so that all queries are about facts of this part.
 
     Args:
         knowledge: The facts.

@@ -223,11 +223,11 @@ def _row(
 
 
 def replay(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield the lines of the user's file as separate texts, in random order.
+    """Yield the user's texts, or the lines of the user's file, in random order.
 
     Args:
-        inputs: The facts and settings, with the path of the file, or a sequence of
-            texts, in ``replay``.
+        inputs: The facts and settings. Its attribute ``replay`` is the path of the
+            file, or a sequence of texts.
 
     Yields:
         Rows of the role ``replay``, in stage 0, with an empty prompt; blank lines are

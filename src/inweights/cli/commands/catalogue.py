@@ -149,9 +149,9 @@ def state(
 ) -> None:
     """State the claims of recipes in the ledger, before the recipes are run.
 
-    This adds a line for each claim that is new or changed. A changed score, target,
-    rule, setting or version makes a new version of the claim, with other seeds and a
-    smaller error probability. Commit the ledger before running the recipes.
+    The command adds a line for each claim that is new or changed. If the score, target,
+    rule, settings or version have changed, the claim gets a new version, with other
+    seeds and a smaller error probability. Commit the ledger before running the recipes.
 
     Args:
         only: State only the claims of recipes whose name contains this text.

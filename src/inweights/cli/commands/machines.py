@@ -91,7 +91,7 @@ def work(
 ) -> int:
     """Run tasks of a plan, along with any number of other workers, until none is left.
 
-    The exit code is 1 if a task of the plan has failed, on this or a different worker.
+    The exit code is 1 if a task of the plan has failed, on this or another worker.
 
     Args:
         plan: Folder or address of the plan.

@@ -63,7 +63,7 @@ def verify(
     kept: Kept = Kept(),
     verdicts: base.Verdicts = base.Verdicts(),
 ) -> int:
-    """Show the results table: verdicts of every recipe, or the claims of one.
+    """Show the results table: the verdicts on the claims of all recipes, or of one recipe.
 
     Args:
         only: Consider only recipes whose name contains this text, such as identity-bridge.

@@ -175,8 +175,8 @@ class Score(Config):
     def columns(self) -> set[str]:
         """Names of all columns that the score's table must have, including ``seed``.
 
-        These are the column with the numbers and the columns that select or divide the
-        rows.
+        These are the column with the numbers, the columns that select rows, and the
+        columns whose values distinguish cases.
         """
         return {*self.where, *self.minus, *self.each, self.column, "seed"}
 

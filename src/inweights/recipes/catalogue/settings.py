@@ -34,8 +34,9 @@ class Setting:
             are numbered from 0.
         meaning: Explanation of the setting. Empty if neither a docstring nor the
             recipe's file explains it.
-        values: Value of the setting by scale, as a plain Python value (number, string,
-            list or dictionary). Scales without the setting are left out.
+        values: Value of the setting at each scale, keyed by scale, as a plain Python
+            value (number, string, list or dictionary). Scales without the setting are
+            left out.
         ours: Whether the value is our own choice at every scale. If false (the
             default), the value at the scale ``paper`` is taken from the paper, and a
             different value at a smaller scale is our own choice.

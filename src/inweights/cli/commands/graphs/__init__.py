@@ -37,12 +37,12 @@ class AtlasRun(base.RunOptions):
 
 @base.options
 class Paths:
-    """Options that define a path-star, which replaces the graphs.
+    """Options that define the paths of a path-star graph.
 
     Attributes:
-        paths: File of training paths, one per line, as leaf=root,...,leaf. The edges
-            are those of the given graph, if there is one; otherwise, the lines u=v of
-            the files of paths or, if they have none, the steps of the paths.
+        paths: File of training paths, one per line, as leaf=root,...,leaf. If a graph
+            is given, its edges are used. Otherwise, the edges are the lines u=v in
+            --paths and --held-out or, if there are none, the steps of the paths.
         held_out: File of held-out paths; by default a quarter of --paths, selected by
             seed.
     """

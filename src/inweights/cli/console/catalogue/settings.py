@@ -1,4 +1,4 @@
-"""Print the settings of a recipe, each with its value by scale and its meaning.
+"""Print the settings of a recipe, each with its value at each scale and its meaning.
 
 If there are many settings, they are summarised: each part has one line, and items of a
 list with the same settings as the first item are only named.
@@ -36,10 +36,11 @@ _LATER = re.compile(r"(?P<list>[a-z_.]+)\.(?P<place>[1-9]\d*)\.(?P<rest>.+)")
 def print_settings(
     found: Sequence[Setting], scales: Sequence[str], *, full: bool
 ) -> None:
-    """Print a table of settings, with their values by scale and their meanings.
+    """Print a table of settings, with their values at each scale and their meanings.
 
     Args:
-        found: The settings, each with its path, its values by scale and its meaning.
+        found: The settings, each with its path, its value at each scale and its
+            meaning.
         scales: Names of the recipe's scales. The main scale is ``cpu`` if it is among
             them, otherwise the first one.
         full: If true, list all settings in full instead of summarising them.
