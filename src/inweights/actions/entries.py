@@ -96,18 +96,18 @@ def league(
 def beside(
     outcome: Outcome | None, scale: str, runs: str | Path | None = None
 ) -> pl.DataFrame:
-    """Return the league table, with the rows of a run, of the league's own run and of entries.
+    """Return the league table: scores of a given run, of the stored run, and of entries.
 
     Args:
-        outcome: A run of the league's recipe; ``None`` for only the other rows.
+        outcome: A run of the league's recipe; ``None`` to include only stored scores.
         scale: Scale of the stored rows: ``smoke``, ``cpu`` or ``paper``.
-        runs: Folder of all runs, from which the league's own run is read; by default
-            ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
+        runs: Folder of all runs, from which the finished run of the league's recipe is
+            read; by default ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
 
     Returns:
         One row per model and condition, with the columns that :func:`league` explains.
-        The rows of ``outcome`` come first, followed by the rows of the league's own run
-        and of the entries. If a model has several results, only the first one is used.
+        The rows of ``outcome`` come first, followed by those of the finished run and of
+        the entries. If a model has several results, only the first one is used.
 
     Raises:
         ConfigError: There is no such scale.

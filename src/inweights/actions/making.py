@@ -75,11 +75,10 @@ def run(
         recipe: Name of a recipe (its last part is enough if it is unique), or a user's
             own recipe.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
-        seeds: List of root seeds, or number of consecutive seeds. These begin with the
-            newest block of seeds for which the ledger states the recipe's claims (if
-            any, and if no setting is changed), otherwise with its first seed. By
-            default, the recipe's listed seeds or, if none, the number required for
-            verdicts on all claims.
+        seeds: List of root seeds, or number of consecutive seeds of the recipe. They
+            begin with the newest block for which the ledger states its claims (if any,
+            and if no setting is changed), otherwise with its first seed. By default,
+            the recipe's listed seeds or, if none, the number required for all verdicts.
         overrides: Changed settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``; by
             default none.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` if that is

@@ -134,10 +134,10 @@ def as_json(value: Any) -> Any:
 
 
 def as_lists(value: Any) -> Any:
-    """Return a value converted for a config field of lists, numbers or strings.
+    """Convert the arrays and paths in a value to lists and strings, for a field of a config.
 
-    Arrays, series and ranges become lists, also within lists and tuples. Tuples remain
-    tuples, and paths become strings.
+    Arrays, series and ranges become lists, also within lists, tuples and dictionaries.
+    Tuples remain tuples.
 
     Args:
         value: Any value.

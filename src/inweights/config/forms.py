@@ -72,7 +72,7 @@ def reader_of(name: str) -> Callable[[Any], Any] | None:
         A function that takes the encoded data and returns the value. If the data are
         damaged, it raises a built-in exception, such as ``ValueError`` or
         ``TypeError``. The result is ``None`` for an unknown key, and for ``$dict``,
-        which :func:`inweights.config.values.decode` reads.
+        which :func:`inweights.config.values.decode` restores itself.
     """
     return next((form.read for form in known_forms() if form.name == name), None)
 

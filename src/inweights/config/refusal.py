@@ -137,7 +137,7 @@ def _candidates(hint: Any) -> Iterable[type[msgspec.Struct]]:
 
 
 def check_types(config: msgspec.Struct) -> None:
-    """Check that the values of a config have the types of its fields, as when a file is read.
+    """Check that each value of a config has the type of its field, and convert some types.
 
     Where the type requires it, NumPy numbers are replaced by Python numbers, arrays and
     lists by tuples, and paths by strings, so that the config can be hashed and written.

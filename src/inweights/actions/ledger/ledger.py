@@ -64,7 +64,7 @@ class Entry:
 
     @property
     def judged_anew(self) -> JudgedLine | None:
-        """Line with the last verdict if it is about the current version, otherwise ``None``.
+        """Line with the last verdict, or ``None`` if this is not on the current version.
 
         The current version is the one that was stated last and not withdrawn.
         """

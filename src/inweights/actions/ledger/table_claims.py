@@ -65,7 +65,7 @@ def add_seeds_until_decided(
     keeps its verdict.
 
     Args:
-        sweep: Function of a number of ``seeds`` that returns a table, such as
+        sweep: Function that returns a table for a number of seeds, such as
             ``functools.partial(iw.sweep, experiment, over={"rate": [0.1, 0.2]})``. It
             is called with the keyword argument ``seeds``. Errors that it raises
             propagate.

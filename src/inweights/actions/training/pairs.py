@@ -95,14 +95,15 @@ def _hits(group: pl.DataFrame, way: str) -> pl.DataFrame:
 
 
 def say_pairs(pairs: pl.DataFrame) -> list[str]:
-    """Describe which pairs of ways differ on held-out questions, with intervals and p values.
+    """Describe which ways of teaching differ in their accuracy on held-out questions.
 
     Args:
         pairs: Table that :func:`pairs_of` returned.
 
     Returns:
-        A list with one text, which lists the pairs with a p value below .05; an empty
-        list if there are no held-out questions.
+        A list with one text. It states the difference, the interval and the p value of
+        each pair of ways with a p value below .05. The list is empty if there are no
+        held-out questions.
     """
     held = pairs.filter(kind="accuracy", name=ALL_HELD_OUT).sort("p")
     if held.is_empty():

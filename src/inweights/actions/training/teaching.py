@@ -67,15 +67,16 @@ class Prepared(NamedTuple):
 
 
 def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
-    """Create training texts with the same number of tokens for each way, and the questions.
+    """Create questions, and training texts of equal length for each way of teaching.
 
     Args:
         settings: Settings of the comparison.
         lm: The model, whose tokenizer is used to count tokens.
 
     Returns:
-        The texts for the ways in ``settings.ways`` that involve training, the questions
-        (the same for all ways), and the facts as sentences.
+        The texts for the ways in ``settings.ways`` that involve training (the number of
+        tokens is the same for each way), the questions (the same for all ways), and the
+        facts as sentences.
 
     Raises:
         ConfigError: A strategy or a number is invalid for the facts, or the file of

@@ -44,9 +44,8 @@ class Mended:
         changes: One row per change, sorted by line: ``line``, ``change`` (``renamed``,
             ``split``, ``left out``, ``set apart`` or ``to decide``), ``before``,
             ``after`` (texts; ``after`` is empty if nothing replaces the old text),
-            ``why``. Rows with ``to decide`` are not changes. They list similar
-            spellings, uncertain dates, and several values of relations that normally
-            have one value.
+            ``why``. Rows with ``to decide`` are not changes, but similar spellings,
+            uncertain dates, and several values of a usually single-valued relation.
         missing: One row per fact that a symmetric or inverse relation implies, but that
             the file does not state: ``subject``, ``relation``, ``object``, ``why``.
             Such facts are proposals; ``facts`` does not contain them.

@@ -126,7 +126,7 @@ def answers_of(model: Model, world: World, part: Part) -> Ids:
 
 
 def are_right(statements: Statements, answers: Ids) -> NDArray[np.bool_]:
-    """Return whether each replica's answer to each statement is a correct answer to its prompt.
+    """Return whether each replica answers each statement correctly.
 
     Args:
         statements: ``M`` facts or queries.

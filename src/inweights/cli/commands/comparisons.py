@@ -24,10 +24,11 @@ class Compared:
 
     Attributes:
         model: A folder, a GGUF file, a hub name, or @smollm2.
-        way: Way to give the facts to the model; may be repeated, by default all.
-            untrained (no facts are given), retrieval (in the prompt), or fine-tuning on
-            texts: facts (statements alone), entities (descriptions of entities) or
-            mixture (statements and the texts that 'augment' recommends).
+        way: Way of teaching; may be repeated; by default all. With untrained, the model
+            is not given the facts; with retrieval, relevant facts precede the question.
+            The other ways fine-tune the model: facts (on statements of the facts),
+            entities (also on texts about entities and pairs of entities) and mixture
+            (also on the texts that 'augment' recommends).
         tokens: Number of tokens in one pass, the same for each way; 0 means the number
             of tokens in one pass over the mixture.
         questions: Maximum number of questions of each kind.

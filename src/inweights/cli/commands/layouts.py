@@ -66,8 +66,9 @@ class Layout:
 
         Args:
             read: Function that reads the file. Its argument is ``yes`` (with a header),
-                ``no`` (without one) or empty (the function detects the header). It is
-                called a second time with the user's answer. Its exceptions propagate.
+                ``no`` (without one) or an empty string (the function detects the
+                header). It is called a second time with the user's answer. Its
+                exceptions propagate.
 
         Returns:
             The return value of ``read``.

@@ -145,9 +145,9 @@ class Parts:
     Attributes:
         pdf: Write the figures as PDF.
         latex: Write the claims as a LaTeX table.
-        csv: Write claims and tables as CSV. A ' is added before texts that a
-            spreadsheet would interpret as formulas.
-        raw: With --csv, add no ' before texts that resemble formulas.
+        csv: Write claims and tables as CSV. An apostrophe (') is added before texts
+            that a spreadsheet would interpret as formulas.
+        raw: With --csv, do not add apostrophes before texts that resemble formulas.
     """
 
     pdf: base.Flag = False

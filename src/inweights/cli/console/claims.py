@@ -43,7 +43,7 @@ def board(
     json: bool = False,
     full: bool = False,
 ) -> None:
-    """Print the results table: one line per recipe, or every claim of a single recipe.
+    """Print the results table: one line per recipe, or per claim if there is only one recipe.
 
     Args:
         results: The judged claims.

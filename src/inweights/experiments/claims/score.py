@@ -237,7 +237,7 @@ def cosine(table: str, column: str, **where: Value) -> Score:
 
 
 def computed(table: str, column: str, **where: Value) -> Score:
-    """Return a score that does not depend on seeds, such as a step of a proof at a given size.
+    """Return a score that does not depend on seeds, such as a value computed without training.
 
     One seed is enough for a verdict on such a score. The score has no bounds.
 

@@ -113,9 +113,9 @@ def watched(
         seeds: Root seeds.
         execution: Options that list the observers.
         name: Name of the sweep or recipe.
-        **about: Further settings that are passed to the observers' ``started``, besides
-            ``name``, ``seeds``, ``steps``, the names of the ``labels`` and the
-            ``trials``.
+        **about: Further settings that are passed to the observers' method ``started``,
+            in addition to ``name``, ``seeds``, ``steps``, the names of the ``labels``
+            and the ``trials``.
 
     Yields:
         An empty dictionary, which the ``with`` block must fill with the final tables,

@@ -91,7 +91,7 @@ class Vectors:
 
 
 def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool) -> int:
-    """Compare vectors with graphs, print the numbers and write a page.
+    """Compare vectors of nodes with graphs, print the results and write a page.
 
     Args:
         graphs: The graphs, keyed by the names under which they are shown.
