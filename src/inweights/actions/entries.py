@@ -62,14 +62,14 @@ def league(
 
     Returns:
         One row per ``model``, ``identity`` (whether training includes identity facts),
-        ``trained`` (fraction of the two-hop facts in training) and ``hops``, the
-        evaluated statements: ``all`` two-hop queries; ``composition``, those whose two
-        hops both occur in trained two-hop facts; ``first_unseen``, ``second_unseen``,
-        ``both_unseen``, those whose first hop, second hop or both hops do not; or
-        ``facts``, the facts of the role with the lowest accuracy. Further columns: mean
-        ``accuracy`` (0 to 1), number of ``seeds``, number of ``parameters`` of one
-        replica, ``operations`` (floating-point operations for a prompt of three
-        tokens), and ``own`` (true for ``model``, whose rows are first).
+        ``trained`` (fraction of the two-hop facts in training) and ``hops``, the name
+        of the evaluated statements. ``all`` stands for all two-hop queries. In
+        ``composition``, both hops of a query occur in two-hop training facts; in
+        ``first_unseen``, ``second_unseen`` and ``both_unseen``, the first, the second
+        or both do not. ``facts`` are the facts of the role with the lowest accuracy.
+        Further columns: mean ``accuracy`` (0 to 1), number of ``seeds``, number of
+        ``parameters`` of one replica, ``operations`` (floating-point operations for a
+        prompt of three tokens), and ``own`` (true for ``model``, whose rows are first).
 
     Raises:
         ConfigError: The model is not of one of these kinds, its name is already used,

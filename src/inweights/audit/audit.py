@@ -61,12 +61,12 @@ class Audit:
         transfers: One row per pair of relations that suggests analogies, in descending
             order of ``pairs``. In such an analogy, two entities have the same value of
             the relation ``shared``, but only one of them has a value of the relation
-            ``attribute``; a model may infer that the other has this value as well,
-            correctly or not. Columns: ``shared``, ``attribute``, ``groups`` (number of
-            values of ``shared``), ``pairs`` (number of pairs of entities) and ``late``
-            (number of those pairs for which the shared value is learned in a later
-            stage than the attribute). Relations whose values are dates, numbers or
-            unique to a subject are left out.
+            ``attribute``; a model may infer, correctly or not, that the other entity
+            has the same value. Columns: ``shared``, ``attribute``, ``groups`` (number
+            of values of ``shared``), ``pairs`` (number of pairs of entities) and
+            ``late`` (number of those pairs for which the shared value is learned in a
+            later stage than the attribute). Relations whose values are dates, numbers
+            or unique to a subject are left out.
         leaks: One row for each pair of a listed chain and a fact that directly states
             the answer of the chain: ``subject``, ``first``, ``bridge``, ``second``,
             ``answer``, ``stated_as`` (relation of the direct fact), ``fact`` (its
@@ -80,7 +80,7 @@ class Audit:
             ``role`` (``fact: RELATION``, or the kind of question), ``text``,
             ``answer``.
         contradicted: Chains whose end contradicts another fact of the file, which
-            suggests that one name is used for two things. Each entry contains the
+            suggests that two entities have the same name. Each entry contains the
             indices of the three facts
             (:class:`~inweights.audit.homonyms.Contradicted`).
         entity_positions: Number of entities under each of the keys ``subject only``,

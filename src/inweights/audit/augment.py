@@ -81,7 +81,7 @@ class Augmented:
         often: Smallest and largest number, over all facts, of rows of ``train`` that
             state only this fact.
         doubtful: Number of facts that cannot begin a chain because their object may be
-            a homonym (one name for two things).
+            a homonym (one name for two entities).
     """
 
     train: pl.DataFrame

@@ -159,7 +159,7 @@ class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
 
 
 class Corrected(_Line, frozen=True, kw_only=True, tag="corrected"):
-    """Correction of a claim that was stated as closer to its paper's protocol than it is.
+    """Correction of a stated protocol that was closer to the paper's than the settings are.
 
     The claim's number, target and seeds do not change; its verdict may get a different
     name.
@@ -180,7 +180,7 @@ class Corrected(_Line, frozen=True, kw_only=True, tag="corrected"):
 
 
 class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
-    """Verdict on a claim, as determined from the scores on the day of the record.
+    """Verdict on a claim, as computed from the scores that were available on a given day.
 
     Attributes:
         date: Date of the record.

@@ -223,8 +223,8 @@ def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> With
 def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
     """Return a recipe with the seeds and versions that the ledger states for its claims.
 
-    The returned recipe begins with the first seed of the newest block on which one of
-    its claims is stated. A claim that the ledger does not state in the same form has no
+    The seeds of the returned recipe begin with the newest block on which one of its
+    claims is stated. A claim that the ledger does not state in the same form has no
     version and is not judged. A recipe that is not in the ledger is returned unchanged.
 
     Args:

@@ -28,8 +28,8 @@ def open_parts(
     """Yield each recipe that has undecided claims in the results, and a function to judge them.
 
     The function judges the claims on the basis of the scores in the results and of the
-    runs on this disk. A recipe is yielded once for each block of seeds on which such
-    claims are stated.
+    runs on this disk. A recipe is yielded several times if its undecided claims are
+    stated on several blocks of seeds.
 
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.

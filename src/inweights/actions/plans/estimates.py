@@ -57,9 +57,9 @@ def forecast(
 ) -> Forecast:
     """Estimate the cost of :func:`run` with the same arguments, by timing a few steps.
 
-    Nothing is added to the runs. The estimate of one of the library's own recipes is
-    stored in the user's cache. Later calls return it, with the date of the estimate,
-    until the settings, the stored runs or the library change.
+    No run is stored. The estimate of one of the library's own recipes is stored in the
+    user's cache. Later calls return it, with the date of the estimate, until the
+    settings, the stored runs or the library change.
 
     Args:
         recipe: Name of a recipe, or a user-defined recipe.

@@ -233,10 +233,10 @@ def _agreed(
 def of_one_each(facts: Knowledge, words: Wording) -> set[int]:
     """Return the relations whose values distinguish subjects, so that analogies are meaningless.
 
-    These are relations whose values are names (such as nicknames), relations to persons
-    (such as mentors) for which more than half of the facts have a value that no other
-    subject has, and other relations with at least three facts, more than nine in ten of
-    which have such a value.
+    These are relations whose values are names, such as nicknames, and relations with
+    mostly unique values. A value is unique if no other subject has it. More than half
+    of the values must be unique if they are persons (such as mentors). Otherwise, there
+    must be at least three facts, and more than nine in ten values must be unique.
 
     Args:
         facts: The facts.

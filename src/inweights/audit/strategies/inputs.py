@@ -34,8 +34,8 @@ class Row(NamedTuple):
             ``steps``, ``paraphrase``, ``rewritten``, ``qa``, ``passage``, ``entity``,
             ``reverse``, ``identity``, ``replay``).
         stage: Stage of the curriculum in which a model is trained on the text, from 0.
-        prompt: Beginning of the text, which does not contribute to the loss if only
-            completions are trained; may be empty.
+        prompt: Beginning of the text, which does not contribute to the loss if the loss
+            is restricted to completions; may be empty.
         completion: The rest of the text, including the space before it.
         says: Pairs of entities, as indices, that one sentence of the text names in this
             order. The text directly answers questions that ask about the first entity
@@ -113,7 +113,7 @@ class StrategyInput:
         return doubtful_facts(self.facts, self.words)
 
     def statement(self, fact: int, wording: int = 0) -> tuple[str, str]:
-        """Return prompt and completion of the sentence that states a fact.
+        """Return the prompt and the completion of a sentence that states a fact.
 
         Args:
             fact: Index of the fact.
@@ -216,8 +216,8 @@ def check_ranges(inputs: StrategyInput, floor: float, budget: int) -> None:
     Raises:
         ConfigError: ``wordings`` is not from 1 to the largest number of templates of a
             relation, ``hops`` is not from 2 to 6, ``most`` is below 1, ``budget`` is
-            negative, ``hold_out`` is not from 0 to 1, or ``floor`` is not from 0 to
-            below 0.9.
+            negative, ``hold_out`` is not from 0 to 1, or ``floor`` is not at least 0
+            and below 0.9.
     """
     there = max(len(inputs.words.templates(r)) for r in inputs.facts.relations)
     if not 1 <= inputs.wordings <= there:

@@ -106,10 +106,10 @@ def identities(inputs: StrategyInput) -> Iterator[Row]:
 def passages(inputs: StrategyInput) -> Iterator[Row]:
     """Yield texts that state all facts of an entity, in several orders.
 
-    Entities with a single fact are left out. The text of a bridge contains the facts
-    that lead to it and those that start from it. No sentence combines two facts. The
-    prompt does not name the entity; otherwise the text would state facts from their
-    object to their subject.
+    Entities with a single fact are left out. The text contains the facts with the
+    entity as subject and those with the entity as object. No sentence combines two
+    facts. The prompt does not name the entity; otherwise the text would state facts
+    from their object to their subject.
 
     Args:
         inputs: The facts, their wordings, and the limits on the amount of text.

@@ -29,9 +29,9 @@ class Added:
     """Options that select the texts to add to the facts.
 
     Attributes:
-        strategy: Texts added to the facts: derive, steps, paraphrases, qa, passages,
-            entities, reversals, identities or replay; may be repeated. auto selects
-            them by their measured effects.
+        strategy: Strategy that adds texts to the facts: derive, steps, paraphrases, qa,
+            passages, entities, reversals, identities or replay; may be repeated. With
+            auto, strategies are selected by their measured effects.
         hops: Maximum number of facts in a derived chain.
         hold_out: Share of the bridge entities whose chains are left out, to measure
             generalisation.

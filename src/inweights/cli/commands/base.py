@@ -161,7 +161,7 @@ class Common:
 
 @options
 class Verdicts(Common):
-    """Options that define how claims are shown, and whether a failed claim is an error.
+    """Options that define how claims are shown, and how they affect the exit code.
 
     Attributes:
         full: If true, also show intervals, seeds and the cases that determine verdicts.

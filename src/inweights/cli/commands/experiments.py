@@ -59,7 +59,7 @@ def run(
     doing: base.Doing = base.Doing(),
     verdicts: base.Verdicts = base.Verdicts(),
 ) -> int:
-    """Run a recipe: figures, a page, and a verdict on every claim.
+    """Run a recipe, write its figures and page, and judge its claims.
 
     Args:
         recipe: Name of the recipe, as in 'inweights list'; the last part is enough if

@@ -98,10 +98,11 @@ def predict(
 ) -> None:
     """Predict what a model trained on these facts will answer, without training it.
 
-    For every query that the facts do not state, this command predicts whether its
-    answer follows, ties or fails. For queries without a correct answer, it predicts the
-    answer that the model will assert. If some facts exclude each other, the command
-    lists the facts that are left out of the prediction.
+    For every query that the facts do not state, the command predicts whether a correct
+    answer has the largest logit (the query follows), shares the largest logit with a
+    wrong answer (ties), or has a smaller logit (fails). For queries without a correct
+    answer, it predicts the answer that the model will assert. If facts contradict each
+    other, the command lists the facts that are left out of the prediction.
 
     Args:
         world: A kind of world, such as two-hop; a folder with a world; or facts, as for

@@ -13,10 +13,11 @@ from inweights.errors import ConfigError, check_names
 
 @base.options
 class Settling:
-    """Options that define whether undecided claims get more seeds, and how these are run.
+    """Options that define whether seeds are added to undecided claims, and how they are run.
 
     Attributes:
-        settle: First add seeds to undecided claims until they are decided.
+        settle: Add seeds to undecided claims until they are decided, before the table
+            is shown.
         minutes: Time limit of --settle.
         store: Folder or address of the tables of single runs; by default a subfolder of
             the folder of all runs.
@@ -39,11 +40,11 @@ class Kept:
     """Options that select stored results, and how they are shown.
 
     Attributes:
-        source: Folder of results (ledger and scores) from which verdicts are computed,
-            without any run.
-        into: Folder of results to which the scores of the runs on this disk are added
-            first. With --settle, more seeds are run for its undecided claims; seeds
-            that it contains are not run again.
+        source: Folder of results (ledger and scores) from which verdicts are computed;
+            no runs are read.
+        into: Folder of results. The scores of the runs on this disk are added to it
+            before the table is shown. With --settle, further seeds are run for its
+            undecided claims; seeds that the folder already contains are not run again.
         markdown: Print Markdown, as in docs/board.md.
     """
 

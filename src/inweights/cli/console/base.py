@@ -104,11 +104,11 @@ def say(*parts: str | tuple[str, str], soft_wrap: bool = False) -> None:
 
 
 def assumed(remarks: Iterable[Remark]) -> None:
-    """Print on the error stream which assumptions a reader made about a file.
+    """Print on the error stream which assumptions were made when a file was read.
 
     Args:
-        remarks: Remarks of the reader. Only uncertain ones (``sure`` is false) are
-            printed, one per line.
+        remarks: Remarks of the function that read the file. Only uncertain ones
+            (``sure`` is false) are printed, one per line.
     """
     for remark in remarks:
         if not remark.sure:

@@ -172,7 +172,7 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
     """Print the progress of a plan, and the commands to run next.
 
     The printed command always begins with ``inweights``, even if the files of the plan
-    contain another program.
+    state a different program.
 
     Args:
         planned: The plan. The commands that start workers and collect the results are

@@ -151,7 +151,7 @@ class Score(Config):
         return Judged(self, Target(most=most))
 
     def within(self, least: float, most: float) -> Judged:
-        """Return the assertion of a claim that the score lies in a range, including its ends.
+        """Return the assertion that this score lies in a range, which includes its ends.
 
         Args:
             least: Smallest value that meets the target.

@@ -29,7 +29,7 @@ _KNOWN = 0.9
 
 
 def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
-    """Print the tokens to which the loss applies, and the size of the training, before it begins.
+    """Print, before the training, the tokens to which the loss applies and the amount of data.
 
     Args:
         text: Examples with the trained tokens in brackets.

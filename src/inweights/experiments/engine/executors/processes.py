@@ -158,7 +158,7 @@ class Leased:
     store: Store
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Run tasks with the inner executor until none is left, then release this machine's leases.
+        """Run tasks with :attr:`executor` until none is left, and release the machine's leases.
 
         How each attempt ended is reported to ``schedule``. A task that fails does not
         raise an error here.
