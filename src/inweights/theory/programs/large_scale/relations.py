@@ -75,7 +75,7 @@ class Relations:
         self.place[relation < 0] = -1
 
     @cached_property
-    def ranges(self) -> Bool[Bools, "relations K"]:
+    def ranges(self) -> Bool[Bools, "rows K"]:
         """Boolean mask of the outputs that are correct for at least one prompt with each relation.
 
         Its shape is ``[relations + 1, K]`` (``K`` outputs). The last row, which belongs
@@ -97,7 +97,7 @@ class Relations:
         rows, columns = self.program.pairs.nonzero()
         return rows, columns
 
-    def shares(self, gains: Float[Floats, " M"]) -> Float[Floats, "relations K"]:
+    def shares(self, gains: Float[Floats, " M"]) -> Float[Floats, "rows K"]:
         """Return each output's fraction of the gains of all prompts with a relation.
 
         The relation of a prompt is its most frequent token, excluding its rarest token.
