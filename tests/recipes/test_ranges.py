@@ -2,9 +2,10 @@
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -14,7 +15,6 @@ from inweights.config import (
     decode,
     digest,
     identity,
-    replace_at,
 )
 from inweights.config.ranges import (
     NonNegativeFloat,
@@ -27,15 +27,15 @@ from inweights.errors import ConfigError
 from inweights.recipes import get_recipe, recipe_names
 
 #: How the docstrings state a limit, and a value just outside of it.
-LIMITS = (
-    (r"\b(?:at least|from) (\d+)\b", lambda limit, step: limit - step),
-    (r"\babove (\d+)\b", lambda limit, step: limit),
-    (r"\bfrom \d+ to (\d+)\b(?! ?[⁰¹²³⁴-⁹])", lambda limit, step: limit + step),
-    (r"\bbelow (\d+)\b", lambda limit, step: limit),
+LIMITS: tuple[tuple[str, Callable[[int, float], float]], ...] = (
+    (r"\b(?:at least|from) ([\d,]+)\b", lambda limit, step: limit - step),
+    (r"\babove ([\d,]+)\b", lambda limit, step: limit),
+    (r"\bfrom \d+ to ([\d,]+)\b(?! ?[⁰¹²³⁴-⁹])", lambda limit, step: limit + step),
+    (r"\bbelow ([\d,]+)\b", lambda limit, step: limit),
 )
 
 
-def descriptions(kind: type[Config]) -> dict[str, str]:
+def descriptions(kind: type[msgspec.Struct]) -> dict[str, str]:
     """Return the description of every field under ``Attributes`` of a docstring."""
     text = inspect.getdoc(kind) or ""
     entries = re.split(r"\n(?=    \w+: )", text.partition("Attributes:")[2])
@@ -46,37 +46,60 @@ def descriptions(kind: type[Config]) -> dict[str, str]:
     return found
 
 
-def outside() -> Iterator[tuple[str, str, object]]:
+def numbers(config: Any) -> Iterator[tuple[tuple[str, ...], Any, str]]:
+    """Yield the path, the value and the description of every number, also in nested configs."""
+    about = descriptions(type(config))
+    for field in config.__struct_fields__:
+        value = getattr(config, field)
+        if isinstance(value, msgspec.Struct):
+            for path, number, description in numbers(value):
+                yield (field, *path), number, description
+        example = value[0] if isinstance(value, tuple) and value else value
+        if isinstance(example, int | float) and not isinstance(example, bool):
+            yield (field,), value, about.get(field, "")
+
+
+def changed(config: Any, path: tuple[str, ...], value: Any) -> Any:
+    """Return a config with another value at a path of field names."""
+    first, *rest = path
+    if rest:
+        value = changed(getattr(config, first), tuple(rest), value)
+    return msgspec.structs.replace(config, **{first: value})
+
+
+def outside() -> Iterator[tuple[str, tuple[str, ...], Any]]:
     """Yield each recipe and setting with a value outside of the documented range."""
     for name in recipe_names():
         settings = next(iter(get_recipe(name).scales.values()))
-        about = descriptions(type(settings))
-        for field in settings.__struct_fields__:
-            value = getattr(settings, field)
-            listed = isinstance(value, tuple)
-            example = value[0] if listed and value else value
-            if isinstance(example, bool) or not isinstance(example, int | float):
-                continue
+        for path, value, description in numbers(settings):
+            example = value[0] if isinstance(value, tuple) else value
             # Later sentences describe other things than the range.
-            sentence = re.split(r"[.;] [A-Z]", about.get(field, ""))[0]
+            sentence = re.split(r"[.;] [A-Z]", description)[0]
             step = 1 if isinstance(example, int) else 0.5
             for pattern, beyond in LIMITS:
                 if found := re.search(pattern, sentence):
-                    wrong = type(example)(beyond(int(found[1]), step))
-                    yield name, field, (wrong,) if listed else wrong
+                    limit = int(found[1].replace(",", ""))
+                    wrong = type(example)(beyond(limit, step))
+                    yield name, path, (wrong,) if isinstance(value, tuple) else wrong
 
 
 CASES = list(outside())
 
 
-@pytest.mark.parametrize(("name", "field", "wrong"), CASES)
+@pytest.mark.parametrize(
+    ("name", "path", "wrong"),
+    [
+        pytest.param(name, path, wrong, id=f"{name}-{'.'.join(path)}={wrong}")
+        for name, path, wrong in CASES
+    ],
+)
 def test_a_value_outside_of_its_range_is_refused_before_training(
-    name: str, field: str, wrong: object
+    name: str, path: tuple[str, ...], wrong: Any
 ) -> None:
     recipe = get_recipe(name)
     settings = next(iter(recipe.scales.values()))
     with pytest.raises(ConfigError):
-        recipe.plan(replace_at(settings, {field: wrong}))
+        recipe.plan(changed(settings, path, wrong))
 
 
 def test_all_recipes_plan_with_the_settings_of_every_scale() -> None:

@@ -8,6 +8,7 @@ import msgspec
 
 import inweights as iw
 from inweights import experiments
+from inweights.config.ranges import PositiveFloat
 from inweights.errors import check_names
 from inweights.models.configs import OneLayerConfig
 from inweights.recipes.feature_resemblance.courses import (
@@ -61,7 +62,7 @@ class OneLayerTraining(iw.Config):
     """
 
     model: OneLayerConfig = OneLayerConfig(mlp="folded")
-    rate: float = 0.47
+    rate: PositiveFloat = 0.47
     attention: int = 50
     mlp: int = 500
     late: dict[str, int] = msgspec.field(default_factory=lambda: {"AS": 2000})
@@ -191,7 +192,7 @@ class EndToEndTraining(iw.Config):
     """
 
     model: OneLayerConfig = OneLayerConfig(mlp="relu", init=iw.Init(std=2.5e-3))
-    rate: float = 0.1
+    rate: PositiveFloat = 0.1
     loss: float = 0.015
     steps: int = 600
 
@@ -253,7 +254,7 @@ class GPTTraining(iw.Config):
         heads=4,
         tied=False,
     )
-    rate: float = 1e-3
+    rate: PositiveFloat = 1e-3
     losses: dict[str, tuple[float, ...]] = msgspec.field(
         default_factory=lambda: dict(LOSSES)
     )

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec import structs
 
 import inweights as iw
+from inweights.config import check_size
 from inweights.experiments import Curriculum, Measure, Trial, Value
 from inweights.models.configs import MambaConfig
 from inweights.worlds.families.own_path_star import OwnPathStar
@@ -133,6 +134,10 @@ class PathStarTraining(iw.Config):
     task_tokens: bool = True
     pressure: float = 0.0
     settle: int = 0
+
+    def __post_init__(self) -> None:
+        check_size("arms", self.arms, least=2)
+        check_size("nodes", self.nodes, least=3)
 
     @property
     def name(self) -> str:

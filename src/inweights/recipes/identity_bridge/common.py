@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 import inweights as iw
+from inweights.config.ranges import NonNegativeFloat
 from inweights.errors import check_names
 from inweights.experiments import ModelConfig, Trial, Value
 
@@ -103,7 +104,7 @@ class GPTTraining(iw.Config):
     phase: iw.Phase = iw.learners.two_hop(width=128).phases[0]
     tuned_width: int = 128
     small_gamma: float = 1.25
-    decay: float = 3.0
+    decay: NonNegativeFloat = 3.0
 
     @property
     def scaled(self) -> iw.Phase:
