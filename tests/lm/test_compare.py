@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from inweights.errors import DataError
+from inweights.errors import ConfigError, DataError
 from inweights.lm import (
     Question,
     changes,
@@ -109,6 +109,8 @@ def test_hops_are_not_asked_without_what_describes_them(column) -> None:
     train = pl.DataFrame(texts).with_columns(role=pl.lit("fact"))
     assert len(exam(table, train)) == 3
     assert [q.role for q in exam(table.drop(column), train)] == ["composition"]
+    with pytest.raises(ConfigError, match="most must be at least 1, got 0"):
+        exam(table, train, most=0)
 
 
 def test_questions_of_an_augmented_folder(tmp_path) -> None:

@@ -325,6 +325,8 @@ def test_paths_need_a_statement_and_all_is_0() -> None:
     model = GPTConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
     with pytest.raises(ConfigError, match="most must be at least 1, got 0"):
         path_accuracy(model, world, most=0)
+    with pytest.raises(ConfigError, match="hardest must be at least 0, got -1"):
+        path_accuracy(model, world, hardest=-1)
     with pytest.raises(ConfigError, match="most must be at least 0, got -1"):
         stepwise(model, world, most=-1)
     assert (stepwise(model, world, most=0)["statements"] > 1).any()

@@ -4,6 +4,7 @@
 :class:`Question` objects, which :mod:`~.evaluate` scores.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from inweights.config import check_size
 from inweights.errors import DataError
 from inweights.lm.model.tables import found_in, read_part, read_table
 from inweights.seeds import EVALUATION, Streams
@@ -119,7 +121,8 @@ def exam(
     Raises:
         DataError: A column is missing or has another type, an answer is not among its
             candidates, or a candidate occurs twice.
-        ConfigError: ``seed`` is not an integer from 0 to 2^63 - 1.
+        ConfigError: ``most`` is below 1, or ``seed`` is not an integer from 0 to
+            2^63 - 1.
 
     Example:
         >>> from inweights.audit import augment
@@ -131,6 +134,7 @@ def exam(
         >>> [q.prompt for q in asked if q.role == "skip"][0]
         'The country of Mozart is'
     """
+    check_size("most", most, most=math.inf)
     rows = _checked(questions)
     prompts: dict[int, str] = {}
     if train is not None:

@@ -68,10 +68,10 @@ def path_accuracy(
         DataError: A part has no statement of the role, prompts or answers differ in
             length, a token of an answer is not among the head's candidates,
             ``teacherless`` is not a token, or the worlds do not fit the model.
-        ConfigError: A part is unknown, ``most`` is below 1, the model has no replica
-            axis, cannot read prompts of this length, or returns logits only for the
-            last position although answers have several tokens, or the probe would need
-            more memory than is available.
+        ConfigError: A part is unknown, ``most`` is below 1, ``hardest`` is negative, the
+            model has no replica axis, cannot read prompts of this length, or returns
+            logits only for the last position although answers have several tokens, or
+            the probe would need more memory than is available.
 
     Example:
         >>> import inweights as iw
@@ -81,6 +81,7 @@ def path_accuracy(
         [(0, 1.0), (1, 0.25), (2, 0.25)]
     """
     check_size("most", most, most=np.inf)
+    check_size("hardest", hardest, least=0, most=np.inf)
     each = as_worlds(worlds, model)
     rows: list[dict[str, object]] = []
     for part in chosen_parts(each[0], parts):
