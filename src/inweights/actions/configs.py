@@ -77,8 +77,8 @@ def from_dict(values: Mapping[str, Any]) -> Any:
     Args:
         values: The result of :func:`to_dict`, or the content of a YAML file, as a
             dictionary or a similar mapping, such as OmegaConf's. A world, a model or a
-            learner is identified by its ``kind``, and any other config by the name of
-            its class under ``type``, such as ``Optimizer`` or ``my.module:MyConfig``.
+            learner is identified by its ``kind``, and any other config by its ``type``,
+            the name of its class, such as ``Optimizer`` or ``my.module:MyConfig``.
 
     Returns:
         The config, an object of the named class.

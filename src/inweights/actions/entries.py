@@ -144,7 +144,7 @@ def entered(
     overrides: Sequence[str] | Mapping[str, Any] = (),
     **execution: Any,
 ) -> Outcome:
-    """Run the league's recipe with a single model.
+    """Run the recipe of the league (``beyond/league``) with a single model.
 
     Args:
         model: A factory of modules, or a config; see :func:`league`.

@@ -247,8 +247,8 @@ def settle(
         results: Folder of results. If it is given, the recipes with undecided claims in
             these results are run, with seeds that the results do not contain. By default
             the recipes that have been run on this disk are used.
-        execution: Execution options; by default tasks run one after another in this
-            process.
+        execution: Options that define where and how tasks run; by default, they run one
+            after another in this process.
         effort: Former name of ``execution``; its use issues a ``DeprecationWarning``.
 
     Yields:

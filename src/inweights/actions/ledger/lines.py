@@ -183,7 +183,7 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
     """Verdict on a claim, as computed from the scores that were available on a given day.
 
     Attributes:
-        date: Date of the record.
+        date: Date on which the verdict was recorded.
         name: Id of the claim.
         scale: Scale of the run.
         version: Version of the claim.

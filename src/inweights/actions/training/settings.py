@@ -62,7 +62,7 @@ class TrainingSettings(Config):
         columns: Columns of subject, relation and object, by name or number; if empty,
             they are inferred from the header or the values.
         wide: Whether each column except the first is a relation.
-        labels: File with a label for each id in the facts. The labels replace the ids.
+        labels: File that maps ids to labels. The labels replace the ids in the facts.
             By default (empty), ids are not replaced.
 
     Raises:

@@ -33,11 +33,11 @@ Row = tuple[str, str, float, int]
 
 
 class Prepared(NamedTuple):
-    """The training texts of each way, and the questions.
+    """The training texts of each way of teaching, and the questions.
 
     Attributes:
-        trained: Training texts of each way, keyed by its name. Ways without training
-            are missing.
+        trained: Training texts of each way of teaching, keyed by its name. Ways that do
+            not train the model are missing.
         questions: The questions, which are the same for all ways.
         facts: The facts as sentences, one per fact.
     """

@@ -113,7 +113,7 @@ class EntityKinds:
         return False
 
     def is_incomplete(self, name: int, other: int) -> bool:
-        """Return whether a name occurs in one fact and lacks a relation usual for its kind.
+        """Return whether a name occurs in only one fact and lacks a usual relation of its kind.
 
         Args:
             name: Index of the rarer name.

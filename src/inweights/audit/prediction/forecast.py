@@ -155,8 +155,9 @@ def predict_source(
         seed: Root seed of the world, from 0 to 2**63 - 1.
         solving: Settings of the solver, including the time limit; by default those of
             :class:`.Solving`.
-        progress: Called during each solution with the name of the solution, the number
-            of iterations and the relative gap; ``None`` disables progress reporting.
+        progress: Called during each solution with the name of the program that is
+            solved, the number of iterations and the relative gap; ``None`` disables
+            progress reporting.
         watch: Called with the number of proved intervals, the number of all intervals,
             and the string ``intervals``; ``None`` disables these calls.
 

@@ -159,8 +159,8 @@ class Entry:
         name: Name of the model in the table; by default the name of its factory.
         into: Folder in which a subfolder for the entry is written, with its config,
             scores and environment.
-        replay: Folder of an entry. Its model is trained again to compare the scores;
-            name its module with --plugin.
+        replay: Folder of an entry. Its model is trained again to compare the scores. If
+            the model is defined in your own module, give this module with --plugin.
     """
 
     name: str = ""

@@ -29,7 +29,7 @@ ABOUT_DEMO = (
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """Description of what a command runs.
+    """The recipe that a command runs, with its scale, seeds and changed settings.
 
     Attributes:
         recipe: A recipe, or its name.

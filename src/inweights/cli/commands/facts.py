@@ -76,7 +76,8 @@ class Shown(base.Common):
     """Options that define how a prediction is shown.
 
     Attributes:
-        all: Print all queries instead of the first queries of each outcome.
+        all: Print all queries. By default, only the first queries of each outcome are
+            printed.
         page: Also write the prediction as one HTML file that opens offline.
     """
 

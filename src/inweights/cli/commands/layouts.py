@@ -96,8 +96,8 @@ class FactLayout(Layout):
     Attributes:
         wide: If true, the first column contains entities, and each further column is a
             relation.
-        labels: File that maps ids to labels, which replace the ids in the facts; empty
-            (the default) for no file.
+        labels: File that maps ids to labels. The labels replace the ids in the facts.
+            If it is empty (the default), ids are not replaced.
     """
 
     wide: Annotated[base.Flag, Parameter(help=_WIDE)] = False

@@ -25,7 +25,7 @@ class ClaimResult(Said, kw_only=True):
             ``reliable`` (share of seeds that meet the target) or ``mean``.
         measured: Median of the seeds' numbers, or their mean if ``rule`` is ``mean`` or
             the numbers do not depend on seeds; ``None`` if nothing was measured. If the
-            claim has several cases, this is the number of the deciding case.
+            claim has several cases, this is the number of the deciding case (``case``).
         low: Lower end of the confidence interval of ``measured``. ``None`` if nothing
             was measured, if the numbers do not depend on seeds, or if there are too few
             seeds for an interval.

@@ -59,7 +59,7 @@ class ExecutionKeywords(TypedDict, total=False):
 class RunKeywords(ExecutionKeywords, total=False):
     """Keyword arguments of :func:`inweights.run` and of the estimate of its cost.
 
-    These are the arguments in :class:`ExecutionKeywords` and two more.
+    These are the arguments in :class:`ExecutionKeywords`, ``jobs`` and ``store``.
 
     Attributes:
         jobs: Number of parallel processes.

@@ -29,14 +29,15 @@ _TENTH = 0.1
 
 @contextmanager
 def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
-    """Show the progress of a block on the error stream: a bar on a terminal, lines in a log.
+    """Show the progress of a ``with`` block on the error stream, as a bar or as lines of a log.
 
     Args:
         quiet: If true, show nothing. It must not be combined with ``about``; this is
             not checked.
-        about: Description of the block. If it is given, it is printed at once, the bar
-            is shown from the start, and a log has a line every ten seconds. If it is
-            empty (the default), nothing is shown until the block reports progress.
+        about: Description of the block. If it is given, it is printed at once. The bar
+            is then shown from the start or, if the error stream is not a terminal, a
+            line is written every ten seconds. If it is empty (the default), nothing is
+            shown until the block reports progress.
 
     Yields:
         A function that reports progress. Its arguments are the amount done, the total
@@ -127,8 +128,8 @@ def solving(gap: float) -> Iterator[SolverProgress]:
         gap: The relative gap at which the solver stops, above 0 and below 1.
 
     Yields:
-        A function that the solver calls with its name, its number of iterations and
-        the gap.
+        A function that the solver calls with the name of the program that it solves,
+        the number of iterations so far, and the gap.
     """
     with progress() as report:
         yield by_gap(report, gap)
@@ -143,8 +144,9 @@ def by_gap(report: Report, gap: float) -> SolverProgress:
         gap: Gap at which the solver stops, above 0 and below 1.
 
     Returns:
-        A function that the solver calls with its name, its number of iterations (which
-        is not used) and the gap. An infinite gap is reported as 0 parts.
+        A function that the solver calls with the name of the program that it solves,
+        the number of iterations (which is not used) and the gap. An infinite gap is
+        reported as 0 parts.
     """
     first = 1.0
 

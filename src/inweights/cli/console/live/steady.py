@@ -22,7 +22,7 @@ __all__ = ["steady_log"]
 
 @contextmanager
 def steady_log(write: Callable[[str], None], pause: float) -> Iterator[Progress]:
-    """Write the progress of a block at regular intervals, from a separate thread.
+    """Write the progress of a ``with`` block at regular intervals, from a separate thread.
 
     Args:
         write: Function that is called with each line, from the separate thread.

@@ -174,7 +174,7 @@ def _measured(block: LearnTask, device: str) -> tuple[float, float]:
 
 
 def capacity(run: Run) -> int:
-    """Return how many runs like the given one fit in the memory of a CPU at the same time.
+    """Return how many runs like the given one fit in main memory at the same time.
 
     Args:
         run: The run. If it has no model, or its learner is not a ``Curriculum``, the

@@ -20,7 +20,7 @@ from inweights.training.learners.without_training import Optimum
 
 
 def measure_derived(task: LearnTask, store: Store) -> None:
-    """Measure the model that a descent or a solver returns, and store the tables.
+    """Measure the model that gradient descent or a solver returns, and store the tables.
 
     Errors of the learner and of the probes propagate.
 

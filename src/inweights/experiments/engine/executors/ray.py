@@ -177,7 +177,7 @@ class _Driver:
         self.steps = f"inweights {job.owner}"
 
     def watch(self) -> None:
-        """Send tasks until none is left; stop the running tasks if an error occurs."""
+        """Send tasks to the cluster until none is left; stop all tasks if an error occurs."""
         from ray.experimental.internal_kv import _internal_kv_del, _internal_kv_get
 
         try:
