@@ -55,7 +55,7 @@ class Asking:
     Attributes:
         before: The original model, with which the given model is compared by paired
             tests and changes of probability.
-        words: Evaluate generated answers in addition to the ranking of candidates; on
+        words: Evaluate generated answers in addition to the choice among candidates; on
             by default.
         abstain: Also ask questions that the facts do not answer, and count how often
             the model says that the answer is unknown and how often it invents an
@@ -179,7 +179,7 @@ def evaluate(
     otherwise: Otherwise = Otherwise(),
     json: base.Json = False,
 ) -> None:
-    """Evaluate a model on facts and their consequences, with candidates and generated answers.
+    """Evaluate a model on facts and their consequences, by multiple choice and generated answers.
 
     Args:
         model: A folder, a GGUF file, a hub name, or @smollm2.
