@@ -124,7 +124,7 @@ def finetune(
     loading: Loading = Loading(),
     json: base.Json = False,
 ) -> None:
-    """Fine-tune a pretrained language model on facts; an interrupted run continues when repeated.
+    """Fine-tune a pretrained language model on facts, or continue an interrupted run.
 
     To train with several processes, use: accelerate launch -m inweights finetune ...
 
@@ -179,7 +179,7 @@ def evaluate(
     otherwise: Otherwise = Otherwise(),
     json: base.Json = False,
 ) -> None:
-    """Evaluate a model on facts and their consequences, by multiple choice and generated answers.
+    """Evaluate a model on facts and their consequences, by multiple choice and generation.
 
     Args:
         model: A folder, a GGUF file, a hub name, or @smollm2.
