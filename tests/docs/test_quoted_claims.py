@@ -2,9 +2,9 @@
 
 import re
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from inweights.actions.ledger.board import read_board
@@ -75,5 +75,7 @@ def test_the_numbers_are_on_the_page(page: str) -> None:
 def test_a_number_is_compared_with_the_digits_that_are_given(
     said: str, expected: bool, board: dict[str, ClaimResult]
 ) -> None:
-    claim = replace(next(iter(board.values())), measured=0.798, hits=16, replicates=32)
+    claim = msgspec.structs.replace(
+        next(iter(board.values())), measured=0.798, hits=16, replicates=32
+    )
     assert agrees(said, claim) == expected
