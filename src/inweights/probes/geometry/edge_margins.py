@@ -256,7 +256,7 @@ class _Rows:
 
     @classmethod
     def of(cls, count: int, u: Ids, v: Ids, seed: int) -> _Rows:
-        """Choose nodes of a graph with ``count`` nodes and edges from ``u`` to ``v``."""
+        """Choose the nodes to measure, in a graph with ``count`` nodes and edges ``u`` to ``v``."""
         # An edge that is listed twice must not count twice in the least-squares
         # solution.
         u, v = np.unique(np.stack([u, v]), axis=1)

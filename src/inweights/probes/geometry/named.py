@@ -183,7 +183,7 @@ class _Sample:
         self.within = degree[one[chosen]]
 
     def measure(self, vectors: Floats, orders: Ids) -> dict[str, Floats]:
-        """Return the values of each measure, ``[1 + K]``, for all row orders, ``[1 + K, N]``."""
+        """Return each measure, ``[1 + K]``, for ``1 + K`` orders of the vectors, ``[1 + K, N]``."""
         ends = unit(vectors).astype(np.float32)
         found: dict[str, list[Any]] = {"spearman": [], "neighbours": []}
         rows = np.arange(len(self.one))
@@ -226,7 +226,7 @@ class _Shape:
 
 
 def _measure(vectors: Floats, shape: _Shape, orders: Ids) -> dict[str, Floats]:
-    """Return the values of each measure, ``[1 + K]``, for all row orders, ``[1 + K, N]``.
+    """Return each measure, ``[1 + K]``, for ``1 + K`` orders of the vectors, ``[1 + K, N]``.
 
     A permutation of the rows only permutes the cosines, so that they are sorted once.
     """

@@ -149,14 +149,14 @@ def node_vectors(
 
 
 def prefix_of(worlds: Worlds) -> tuple[int, ...]:
-    """Return the tokens that precede the node in the prompt of an edge.
+    """Return the tokens that precede the source node in the prompt of an edge.
 
     Args:
         worlds: One world of a graph, or one for each replica; only the first one is
             used.
 
     Returns:
-        Token ids; empty if the prompt consists of the node alone.
+        Token ids; empty if the prompt consists of the source node alone.
     """
     return edge_prefix(worlds if isinstance(worlds, World) else worlds[0])
 

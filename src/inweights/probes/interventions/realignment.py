@@ -171,7 +171,12 @@ class _Queries:
         return self.model.candidates[logits.argmax(-1)]
 
     def target(self, layer: str, tokens: Int[Tensor, "R M"]) -> Float[Tensor, "R M D"]:
-        """Return the replacing states for the given bridge tokens, as :attr:`onto` defines them."""
+        """Return the states by which a query's state is replaced, for the given bridge tokens.
+
+        For ``onto="layer"``, these are the layer's states for prompts that consist of the
+        token alone. For ``onto="embedding"``, they are the states of the model's first
+        layer at the second-to-last position of the query, where the token is inserted.
+        """
         if self.onto == "layer":
             alone = tokens.unsqueeze(-1)
             return self.model.hidden(alone, layers=[layer], at="all")[layer][:, :, 0]

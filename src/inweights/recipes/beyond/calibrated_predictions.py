@@ -102,7 +102,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan the training of both models on every world, and the computation of features.
+    """Plan the training of an Emb-MLP and a GPT on every world, and the computation of features.
 
     Args:
         settings: The recipe's settings, such as ``drawn``, ``n`` and ``complexity``;

@@ -186,7 +186,7 @@ def judged(
 
 
 def joined_queries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the features of each query, and the share of replicas of each model that answer it.
+    """Return the features of each query, and the share of replicas that answer it correctly.
 
     Args:
         tables: The tables ``answered`` and ``features``, as the plan of
@@ -194,7 +194,7 @@ def joined_queries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
 
     Returns:
         A row per query and model: the columns ``family``, ``seed``, ``prompt``,
-        ``answer``, ``model`` and ``share`` (of the trained replicas that answer
+        ``answer``, ``model`` and ``share`` (share of trained replicas that answer
         correctly), and the columns of :func:`world_features`, which are null for
         queries without features.
 

@@ -28,9 +28,9 @@ class Settings(iw.Config):
             every other fact has the weight 1. With 0, the curriculum is AS
             (attribution, then similarity). With 1, phase 1 trains on all facts with
             equal weights.
-        one_layer: Training of the one-layer transformer.
-        gpt: Training of the GPT. Its phases stop at the training losses given for the
-            curriculum AS.
+        one_layer: Settings of the one-layer transformer and of its training.
+        gpt: Settings of the GPT and of its training. Its phases stop at the training
+            losses given for the curriculum AS.
     """
 
     n: int = 50
@@ -65,7 +65,7 @@ def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, 
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the training of both models for every share, with and without rehearsal.
+    """Plan training of a one-layer transformer and a GPT for every weight of the similarity facts.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``shares`` and ``one_layer``;

@@ -37,12 +37,12 @@ class Settings(iw.Config):
     raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        n: Number of chains, of pairs of entities, or of pairs that the model is trained
-            on in the forward direction, depending on the world; at least 5.
+        n: Size of each world except the cycle, at least 5: the number of chains
+            (``hops``), of tuples (``classes``) or of pairs of names (``reversals``).
         model: Config of the GPT that learns hops, classes and reversals.
         node: Config of the GPT that learns the cycle, with a tied head.
-        most: Number of facts to edit, one at a time or all together depending on the
-            measure.
+        most: Number of facts that are edited: all together in the measure ``rank-one,
+            at once``, one at a time in all other measures.
     """
 
     n: int = 20
@@ -52,7 +52,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training in every world, and edits of one fact, of several facts and of one block.
+    """Plan training in every world, and edits of single facts, of several facts, or in one block.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``model`` and ``node``;

@@ -56,7 +56,7 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of graphs, keys of ``GRAPHS``; by default all.
         width: Width of every model.
-        steps: Number of updates of each run (three times as many with the low rate).
+        steps: Number of updates of each run; three times as many at the low rate.
         rate: Peak learning rate, above 0, which decays to 0 along a cosine.
         draws: Number of random embeddings for each null distribution.
 
@@ -84,14 +84,14 @@ def plan(settings: Settings) -> Plan:
     Returns:
         - Labels of the trials: ``graph`` (keys of :data:`~.disputed_graphs.GRAPHS`),
           ``model`` (GPT; GPT, 3 layers; Mamba; TinyNN; GPT, no residual), ``head``
-          (tied, untied), and ``training`` (:func:`~.disputed_models.trained`).
+          (tied, untied) and ``training`` (usual, low rate, decay).
         - Measures: ``all``, ``even``, ``odd`` (:func:`inweights.probes.hop_correlation`
           over these distances), ``recall`` (:func:`inweights.probes.graph_recall`),
-          ``named`` (:func:`inweights.probes.named_geometry`) and, only for usual
-          training, ``cosines`` (:func:`inweights.probes.cosines`) and ``course``
+          ``named`` (:func:`inweights.probes.named_geometry`) and, only if ``training``
+          is ``usual``, ``cosines`` (:func:`inweights.probes.cosines`) and ``course``
           (``even`` during training of the GPT on bipartite graphs).
-        - Computation: ``predicted``, the ρ that the spectrum predicts, with the labels
-          ``graph`` and ``head``.
+        - Computation: ``predicted`` (ρ predicted by the spectrum), by ``graph`` and
+          ``head``.
 
     Raises:
         ConfigError: A value is out of range for a model or its training.
@@ -161,26 +161,25 @@ def _predicted(world: Graph, tied: bool) -> pl.DataFrame:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the geometry of runs that store every edge, the effect of the head, and predictions.
+    """Return the geometry of runs that recall every edge, by graph and head, and its predictions.
 
     Args:
         tables: The tables that result from :func:`plan`, by name: ``all``, ``even``,
             ``odd`` and ``course`` (:func:`inweights.probes.hop_correlation`; ``course``
             with ``step``), ``recall`` (:func:`inweights.probes.graph_recall`),
             ``named`` (:func:`inweights.probes.named_geometry`) and ``cosines``
-            (:func:`inweights.probes.cosines`), with the labels ``graph, model, head,
-            training`` and ``seed``; and ``predicted`` (``graph, head, seed, spearman,
-            pairs``). ``head`` is ``tied`` or ``untied``.
+            (:func:`inweights.probes.cosines`), all with ``graph, model, head, training,
+            seed``; and ``predicted`` (``graph, head, seed, spearman, pairs``).
 
     Returns:
         - ``order``: a row per value of ``pairs`` (all, even or odd distances) and run
-          that stores every edge: Spearman's ρ between cosine similarity and distance in
-          hops, with :func:`~.disputed_graphs.with_marks`. Columns: all columns of
-          ``all``, plus ``pairs, bipartite, named, star, beyond_chance``.
+          that recalls every edge: Spearman's ρ between cosine similarity and distance
+          in hops, and columns of :func:`~.disputed_graphs.with_marks`. Columns: all
+          columns of ``all``, plus ``pairs, bipartite, named, star, beyond_chance``.
         - ``recall``, ``predicted`` and ``course``: the given tables, unchanged.
-        - ``excluded``: a row per run; ``excluded`` is true if it does not store every
-          edge. Columns: ``graph, model, head, training, seed, excluded``.
-        - ``neighbours``: a row per run that stores every edge: share of neighbours
+        - ``excluded``: a row per run; ``excluded`` is true if the run does not recall
+          every edge. Columns: ``graph, model, head, training, seed, excluded``.
+        - ``neighbours``: a row per run that recalls every edge: share of neighbours
           among nearest nodes (``value``), and this share minus chance (``beyond``).
           Columns: all columns of ``named``, plus ``beyond, bipartite, named, star``.
         - ``heads``: a row per model, head and seed: mean ρ over all graphs except the

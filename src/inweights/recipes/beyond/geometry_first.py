@@ -151,7 +151,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracies on held-out paths and facts, and shares of paths decoded from embeddings.
+    """Return accuracies on paths and edges, and how often embeddings reveal the first node.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

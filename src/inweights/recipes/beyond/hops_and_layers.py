@@ -28,8 +28,8 @@ class Settings(iw.Config):
         relations: Number of relations from each level to the next, at least 1.
         taught: Shares of the chains of each length that are used for training: one or
             more values, each above 0 and below 1.
-        depths: Additional numbers of layers; models with these numbers are trained only
-            on the largest number of chains.
+        depths: Numbers of layers of additional models, which are trained only on the
+            largest number of chains.
         layers: Number of layers of all other models.
         width: Width of every model.
         batch: Number of chains in an update, in addition to all facts; 0 for all
@@ -52,7 +52,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs that vary the chains, the number of layers, and the additional facts.
+    """Plan training runs that differ in the chains, number of layers and additional facts used.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``relations`` and ``taught``;

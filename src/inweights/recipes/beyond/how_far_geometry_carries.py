@@ -86,17 +86,17 @@ class Settings(iw.Config):
     wrong type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        course: Settings of the path-star and of training on its edges. For each cell of
-            the law, the number of arms, the width, the weight decay (the field
-            ``pressure``) and the path length are replaced.
+        course: Settings of the path-star and of training on its edges. The number of
+            arms, the width, the weight decay (the field ``pressure``) and the path
+            length are replaced by the values below.
         read: Settings of the graphs on which a model learns paths after edges. Two
             models are trained on each graph: one with the weight decay ``pressure``
             while edges are learnt, and one with the usual weight decay.
-        nodes: Lengths of a path, in nodes (at least 3), for every cell of the law.
-        fitted: Numbers of arms (at least 2) of the cells to which the law is fitted.
-        judged: Numbers of arms (at least 2) of the cells on which the law is judged.
-        widths: Widths of the model, for every number of arms.
-        decays: Weight decays while edges are learnt, for every number of arms.
+        nodes: Lengths of the paths, in nodes (at least 3).
+        fitted: Numbers of arms (at least 2) of the graphs to which the law is fitted.
+        judged: Numbers of arms (at least 2) of the graphs on which the law is tested.
+        widths: Widths of the model; each is combined with every number of arms.
+        decays: Weight decays while edges are learnt; each is combined with every width.
     """
 
     course: PathStarTraining = CELLS
@@ -120,8 +120,8 @@ def plan(settings: Settings) -> Plan:
 
         - Labels of the trials: ``arms`` (50, 200, 100, 400; 1000), ``width`` (32, 64),
           ``decay`` (weight decay during training on edges: 0.1, 3), ``nodes`` (number of
-          nodes of a path: 4 to 9), ``stage`` (``edges``: edges alone, in a cell of the
-          law; ``paths``: edges, then paths), and ``fitted`` (Boolean: whether the law
+          nodes of a path: 4 to 9), ``stage`` (``edges``: training on edges alone;
+          ``paths``: on edges, then on paths), and ``fitted`` (Boolean: whether the law
           is fitted to the cell).
         - Measures: ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
           "reverse_edge", "path")``) and ``navigation``
@@ -164,7 +164,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the reach of each cell, the law that predicts it, and the runs that learn paths.
+    """Return the path lengths reached, the law that predicts them, and accuracies on paths.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -175,9 +175,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             stage, fitted, seed``. The labels are ``arms`` (50, 200, 100, 400; 1000),
             ``width`` (32, 64), ``decay`` (weight decay during training on edges: 0.1,
             3), ``nodes`` (number of nodes of a path: 4 to 9), ``stage`` (``edges``:
-            edges alone, in a cell of the law; ``paths``: edges, then paths), and
-            ``fitted`` (Boolean: whether the law is fitted to the cell). Accuracies and
-            recall are fractions from 0 to 1.
+            training on edges alone; ``paths``: on edges, then on paths), and ``fitted``
+            (Boolean: whether the law is fitted to the cell, a combination of ``arms``,
+            ``width`` and ``decay``). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``judged``: a row per seed, method of finding the first node (``by``: ``affine

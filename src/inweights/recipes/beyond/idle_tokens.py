@@ -177,7 +177,7 @@ mean = share("means", "degenerate").over("graph")
 
 
 def gain(score: Score, vectors: str) -> Score:
-    """Return a score: Spearman's ρ with 64 idle tokens (the most) minus ρ without idle tokens.
+    """Return a score: Spearman's ρ with 64 idle tokens minus ρ without idle tokens.
 
     Args:
         score: Score of ρ in a table with the labels ``vectors`` and ``idle``.

@@ -118,8 +118,8 @@ class Settings(Config):
         world: Two-hop world with shared bridges, in which some hops occur in no two-hop
             fact of the training set.
         shares: Shares of the two-hop facts that are used for training, at least 0 and
-            below 1. Only two-hop facts whose hops may occur in two-hop facts of the
-            training set are counted.
+            below 1. Two-hop facts that contain a hop excluded from the two-hop facts of
+            the training set (see ``world``) are not counted.
         width: Width of the built-in models.
         steps: Number of updates of each model.
         rate: Learning rate, above 0, after 20 steps of warm-up.

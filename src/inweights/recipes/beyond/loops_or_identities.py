@@ -65,7 +65,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training of each model, with and without identities, and with and without two-hop facts.
+    """Plan training runs of each model, with and without identity facts and two-hop facts.
 
     Args:
         settings: The recipe's settings, such as ``world``, ``width`` and ``steps``;
@@ -74,14 +74,13 @@ def plan(settings: Settings) -> Plan:
     Returns:
         - Labels of the trials: ``model`` (``dense``: four blocks; ``loops``: two
           blocks, applied twice; ``loops, injected``: with the embedding added again),
-          ``identity`` (Boolean: whether the identity facts are part of training), and
-          ``compositions`` (``none``, or ``some`` two-hop facts in training).
+          ``identity`` (Boolean: whether identity facts are used for training), and
+          ``compositions`` (two-hop facts used for training: ``none``, ``some``).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``embedding`` and
-          ``layer`` (:func:`inweights.probes.realignment` onto the embedding or a
-          layer), ``by_loops`` (:func:`inweights.probes.by_loops`; models with loops),
-          and, while the dense model is trained on identities and hops alone,
-          ``aligned`` (:func:`inweights.probes.alignment`) and ``composed``
-          (:func:`inweights.probes.accuracy`).
+          ``layer`` (:func:`inweights.probes.realignment` with this ``onto``),
+          ``by_loops`` (:func:`inweights.probes.by_loops`; models with loops), and,
+          while the dense model is trained on identities and hops, ``aligned``
+          (:func:`inweights.probes.alignment`) and ``composed`` (as ``accuracy``).
 
     Raises:
         ConfigError: ``every`` is negative, or a value is out of range for a model.

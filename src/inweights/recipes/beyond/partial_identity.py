@@ -22,12 +22,12 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of chains, at least 2.
-        rho: Number of copies of each first hop and of each identity per copy of each
-            second hop, at least 1.
+        rho: Number of copies of each first-hop fact and of each identity in the
+            training set, at least 1. There is one copy of each second-hop fact.
         fractions: Fractions of the bridges that have an identity, from 0 to 1; these
             bridges are drawn at random.
-        one_layer: Training of the one-layer transformer.
-        gpt: Training of the GPT.
+        one_layer: Settings of the one-layer transformer and of its training.
+        gpt: Settings of the GPT and of its training.
     """
 
     n: int = 100

@@ -72,10 +72,10 @@ def nuclear_norms(matrices: Tensor) -> Tensor:
 
 
 def on_templates(model: Model, _step: int, weight: float) -> Tensor:
-    """Return a penalty on the nuclear norm of an Emb-MLP's templates, which program (2) minimises.
+    """Return a penalty on the nuclear norm of the templates of an Emb-MLP.
 
-    Program (2) of Identity Bridge (§4.3) minimises the nuclear norm under margins of at
-    least 1.
+    Program (2) of Identity Bridge (§4.3) minimises this norm, subject to the constraint
+    that all margins are at least 1.
 
     Args:
         model: An Emb-MLP with ``R`` replicas. Any other model raises an

@@ -159,9 +159,6 @@ def _grids(settings: Settings) -> list[Trial]:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves and final values of every run, its geometry, and its initial state.
 
-    The column ``by_ratio`` of the table ``dose`` is 0 if the accuracy reaches 0.5 at
-    the same step for all initial scales of positions, or for none of them.
-
     Args:
         tables: The tables that result from :func:`plan`, by name: ``paths``
             (:func:`inweights.probes.path_accuracy`: ``part, place, hardest, accuracy,
@@ -210,8 +207,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``trained``, ``nearest``), with its value as ``accuracy``. Columns:
           ``condition, seed, what, accuracy``.
         - ``dose``: a row per seed: ``by_ratio``, the rank correlation of ``ratio`` and
-          ``half`` over the three initial scales of learned positions. Columns: ``seed,
-          by_ratio``.
+          ``half`` over the three initial scales of learned positions (0 if ``half`` is
+          the same for all scales). Columns: ``seed, by_ratio``.
         - ``grid``: a row per run on the grid and ``pairs`` (even or odd distances),
           with Spearman's ρ between cosine similarity and hops; ``which`` names model
           and condition. Columns: all columns of ``even``, plus ``pairs, which``.

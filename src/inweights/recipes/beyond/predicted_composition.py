@@ -132,7 +132,7 @@ _TRIED = ("drawn", "popularity 0.7")
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan the predictions for every query of every world, and the training of both models.
+    """Plan predictions for every query of every world, and the training of an Emb-MLP and a GPT.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexities`` and ``drawn``;
@@ -223,8 +223,8 @@ def above(one: str, other: str, model: str) -> experiments.Score:
     Only worlds in which half of the bridges have identities are compared.
 
     Args:
-        one: Name of the predictor, such as ``soft program``. Together with ``other``,
-            it must form a ``pair`` of the table ``above``.
+        one: Name of the predictor, such as ``soft program``. The column ``pair`` of the
+            table ``above`` must contain the string ``{one} above {other}``.
         other: Name of the predictor whose area is subtracted.
         model: Label of the trained model: ``Emb-MLP`` or ``GPT``.
 

@@ -103,7 +103,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs for every size and width, and runs on new subjects after known ones.
+    """Plan training for every number of subjects and every width, and training on new subjects.
 
     Args:
         settings: The recipe's settings, such as ``sizes``, ``widths`` and
@@ -180,7 +180,7 @@ def _trial(
     high=1.0,
 )
 def superposed(model: Any, worlds: Any) -> pl.DataFrame:
-    """Measure how well a linear fit predicts subjects' embeddings from attributes' head vectors.
+    """Measure how well a linear map from the head's vectors predicts the embeddings of subjects.
 
     Args:
         model: A GPT with ``R`` replicas and an untied head; this is not checked.
@@ -188,11 +188,10 @@ def superposed(model: Any, worlds: Any) -> pl.DataFrame:
 
     Returns:
         One row per replica, with the columns ``replica``; ``explained``, the share of
-        the variance of the known subjects' embeddings that is explained by a linear fit
-        with eight-fold cross-validation (at most 1, and possibly negative); and
-        ``zero_shot``, the recall of facts about new subjects (0 to 1) if the embeddings
-        of these subjects are computed by a linear fit to all known subjects. The model
-        is not changed.
+        the variance of the known subjects' embeddings that is explained by a linear map
+        of the head's vectors of their attributes (at most 1, possibly negative;
+        eight-fold cross-validation); and ``zero_shot``, the recall of facts about new
+        subjects if this map computes their embeddings. The model is not changed.
     """
     import torch
 

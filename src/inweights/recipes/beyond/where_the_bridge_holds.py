@@ -60,11 +60,11 @@ class Settings(iw.Config):
         axes: Names of axes, keys of ``AXES`` (such as ``depth`` or ``width``); by
             default all.
         complexity: ``C``, the number of objects per subject (from 1 to ``n``), in the
-            harder world with identities. The other worlds have ``C = 1``.
+            harder of the two worlds with identities. All other worlds have ``C = 1``.
         n: Number ``N`` of subjects and of objects, at least 2.
         every: Number of steps between measurements, at least 1.
-        base: Settings of the base run. Each value on an axis changes them in one
-            respect.
+        base: Settings of the base run. Each value on an axis replaces one of them, or a
+            few that belong together.
 
     Raises:
         ConfigError: A name in ``axes`` is unknown, or a value has the wrong type.
@@ -158,12 +158,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             identity``, C = 1). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``map_c1``: the rows of ``final`` with identities at complexity one. Columns:
-          all columns of ``accuracy``, plus ``contrast, nearest``.
-        - ``map_harder``: the rows of ``final`` with identities at the higher
-          complexity. Columns: as in ``map_c1``.
-        - ``map_without``: the rows of ``final`` without identities. Columns: as in
-          ``map_c1``.
+        - ``map_c1``: the rows of ``final`` (see below) for the world ``C = 1``.
+          Columns: all columns of ``accuracy``, plus ``contrast, nearest``.
+        - ``map_harder``: the rows of ``final`` for the world with the larger ``C``.
+          Columns: as in ``map_c1``.
+        - ``map_without``: the rows of ``final`` for the world without identities.
+          Columns: as in ``map_c1``.
         - ``final``: a row per run at its last step: accuracy on the compositions, and
           ``contrast`` and ``nearest`` of the alignment at the query (means over the
           blocks). Columns: as in ``map_c1``.

@@ -91,7 +91,7 @@ def patching() -> Measure:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return what information the states at the last position carry, and effects in the controls.
+    """Return the information that hidden states carry, accuracies, and the effect of patching.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -116,8 +116,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``after``: a row per run, with the largest share of each kind over all states
           at depth 2 or more. Columns: ``head, control, seed, bridge, relation,
           answer``.
-        - ``largest``: a row per run: the largest share of bridge or answer over all
-          states (``either``). Columns: ``head, control, seed, either``.
+        - ``largest``: a row per run: ``either``, the largest value of ``bridge`` or
+          ``answer`` among all states. Columns: ``head, control, seed, either``.
         - ``compositions``: a row per run, with the accuracy on the compositions.
           Columns: all columns of ``accuracy``.
         - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles

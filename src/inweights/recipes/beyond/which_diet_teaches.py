@@ -57,11 +57,12 @@ class Settings(InventedSettings):
 
     Attributes:
         world: Numbers of invented people, towns and countries.
-        tokens: Number of tokens in one pass, the same in every condition.
+        tokens: Maximum number of training tokens in one pass. It is the same in every
+            condition.
         tuning: Settings of the fine-tuning.
         conditions: Names of the conditions, keys of ``CONDITIONS``; by default all.
-        hold_out: Fraction of the bridges, from 0 to 1, whose chains are not stated by
-            any strategy.
+        hold_out: Fraction of the bridges, from 0 to 1, that are held out: no strategy
+            states the chains through these bridges.
         rates: Learning rates, keyed by the name of the condition, of the conditions
             that are not trained at the learning rate of ``tuning``.
 
@@ -93,8 +94,8 @@ def plan(settings: Settings) -> Plan:
         (:func:`~inweights.recipes.shared.language.strategies.known_before`: the answers
         to general questions before fine-tuning, computed once, without labels) and
         ``after`` (:func:`~inweights.recipes.shared.language.strategies.teach`), for
-        each seed, with the label ``condition``: the strategies of ``augment`` that
-        state the facts, keys of :data:`CONDITIONS`.
+        each seed. The label ``condition`` is a key of :data:`CONDITIONS` and names the
+        strategies of ``augment`` that state the facts.
 
     Raises:
         ConfigError: A value of ``rates`` is out of range. ``hold_out`` and ``tokens``
@@ -134,7 +135,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the accuracy on each kind of question, lost knowledge, false assertions, and tokens.
+    """Return accuracies by kind of question, and the side effects of each fine-tuning run.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -149,11 +150,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``accuracy``: a row per run and kind of question (``what``, as in
-          :func:`~inweights.recipes.shared.language.strategies.teach`; ``, told`` or ``,
-          held`` is added to ``composition`` and ``steps`` depending on whether a
-          strategy may state the chain), with ``accuracy``, ``chance`` (accuracy of
-          guessing) and ``excess`` (``accuracy`` minus ``chance``). Columns:
-          ``condition, seed, what, accuracy, chance, excess``.
+          :func:`~inweights.recipes.shared.language.strategies.teach`; for
+          ``composition`` and ``steps``, ``, held`` is appended if the chain is held
+          out, and ``, told`` if strategies may state it), with ``accuracy``, ``chance``
+          (accuracy of guessing) and ``excess`` (``accuracy`` minus ``chance``).
+          Columns: ``condition, seed, what, accuracy, chance, excess``.
         - ``shown``: the rows of the kinds of question in :data:`WORDS`, with the names
           and in the order used in the figure. Columns: as in ``accuracy``.
         - ``kept``: a row per run: ``lost``, the accuracy on general questions before

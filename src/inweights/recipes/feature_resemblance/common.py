@@ -16,7 +16,7 @@ NEAR = {tasks.ONE_LAYER: 0.03, tasks.GPT: 0.1}
 
 
 def measures() -> tuple[Probe, ...]:
-    """Return the two probes that these recipes apply to every trained model.
+    """Return the probes that the recipes on feature resemblance apply to every trained model.
 
     Returns:
         The functions :func:`inweights.probes.accuracy` and

@@ -32,9 +32,9 @@ def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
         course: Name of the task: ``joint`` (category, similarity and attribution
             together), ``SA`` (category and similarity, then attribution), ``AS``
             (category and attribution, then similarity), ``AS-pair`` or ``AS-target``
-            (two other readings of ``AS``: attribution, then category and similarity; or
-            attribution, then similarity only), ``two-hop`` or ``two-hop without
-            identity``.
+            (two other interpretations of ``AS``: attribution, then category and
+            similarity; or attribution, then similarity only), ``two-hop`` or ``two-hop
+            without identity``.
         rho: Number of copies of the similarity premise (in a two-hop task, of the facts
             of the first hop and of the identities), at least 1; by default 3. It has an
             effect only in ``joint`` and ``two-hop``.

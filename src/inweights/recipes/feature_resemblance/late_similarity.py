@@ -58,7 +58,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training under each reading of AS for Table 1, and at each initial scale for Table 3.
+    """Plan training under each interpretation of AS (Table 1), and at each initial scale (Table 3).
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``late``;
@@ -126,7 +126,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the number of printed values that each reading and each initial scale reproduces.
+    """Return how many printed values each interpretation of AS and each initial scale reproduces.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -152,12 +152,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           seed, cosine, success, start``.
         - ``given``: a row per seed, with ``most``, the largest number of the six
           printed values for AS (similarity and success of three models) that one
-          reading reproduces. For the end-to-end model, the initial scale that
-          reproduces most of its values is used. Columns: ``seed, most``.
-        - ``starts``: a row per reading of AS (``course``) and seed, with ``matching``,
-          the number of initial scales at which the end-to-end model reproduces all
-          three printed similarities to within 0.03. Columns: ``course, seed,
-          matching``.
+          interpretation of AS reproduces. For the end-to-end model, the initial scale
+          that reproduces most of its values is used. Columns: ``seed, most``.
+        - ``starts``: a row per interpretation of AS (``course``) and seed, with
+          ``matching``, the number of initial scales at which the end-to-end model
+          reproduces all three printed similarities to within 0.03. Columns: ``course,
+          seed, matching``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -181,7 +181,7 @@ def _descent(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the losses of each descent, their bounds, and cosines of dissimilar entities times √d.
+    """Return losses relative to their bounds, and the similarity of dissimilar entities by width.
 
     Args:
         tables: The tables that result from :func:`plan`, by name: ``alike``

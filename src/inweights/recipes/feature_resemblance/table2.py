@@ -66,11 +66,10 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan, with the computation ``answers``
         (:func:`~inweights.recipes.shared.language.experiment.tell_and_ask`), for each
-        seed, with the label ``condition``: the training facts and their order
-        (:class:`~inweights.recipes.shared.language.analogies.Analogies`): zero-shot
-        (none), attribution only, joint, SA, AS, shuffled joint, shuffled SA, shuffled
-        AS (with shuffled categories). The label values listed here apply to the default
-        settings.
+        seed. The label ``condition`` names the training sentences and their order,
+        which :class:`~inweights.recipes.shared.language.analogies.Analogies` describes.
+        By default its values are ``zero-shot``, ``attribution only``, ``joint``,
+        ``SA``, ``AS``, ``shuffled joint``, ``shuffled SA`` and ``shuffled AS``.
 
     Raises:
         ConfigError: ``rows`` is 1 or negative, or a condition is unknown.

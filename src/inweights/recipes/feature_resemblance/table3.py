@@ -113,7 +113,7 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return measured and published values, and the results over the grid with their extremes.
+    """Return measured and published values, and the results for each setting of the grid.
 
     Args:
         tables: The tables that result from :func:`plan`, by name: ``accuracy``

@@ -54,8 +54,8 @@ class Settings(iw.Config):
     Attributes:
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
         training: Settings of the one-layer transformer and of its training.
-        pace: Learning rate times ``κ0``, above 0, the same at every setting.
-        grid: Settings that are searched.
+        pace: Product of learning rate and ``κ0``, above 0; it is the same in all runs.
+        grid: Values of the settings that are varied.
     """
 
     n: int = 100

@@ -54,7 +54,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan joint training of both models for every ρ, and a prediction that needs no training.
+    """Plan joint training of a one-layer transformer and a GPT for every ρ, and predictions.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rhos`` and ``one_layer``;

@@ -36,7 +36,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan training under every curriculum, stage 1 in closed form, and a comparison with autograd.
+    """Plan training with every curriculum, and the computations about stage 1 and lemma 1.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``checked``;

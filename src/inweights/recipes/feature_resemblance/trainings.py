@@ -71,7 +71,7 @@ class OneLayerTraining(iw.Config):
         check_names("course", self.late, SUCCEEDS)
 
     def curriculum(self, course: str, rho: float = 3.0) -> experiments.Curriculum:
-        """Return a task's curriculum: both stages in its first phase, the MLP stage in its second.
+        """Return the curriculum of a task: attention and MLP are trained first, then the MLP alone.
 
         Args:
             course: Name of the task, such as ``joint``, ``SA`` or ``AS``
@@ -80,9 +80,8 @@ class OneLayerTraining(iw.Config):
                 It has an effect only in ``joint`` and ``two-hop``.
 
         Returns:
-            A curriculum with the phases ``attention`` and ``mlp``, which train on the
-            roles of the task's first phase, and ``second phase`` if the task has two
-            phases.
+            A curriculum with the phases ``attention`` and ``mlp``, both on the facts of
+            the task's first phase, and ``second phase`` if the task has two phases.
 
         Raises:
             ConfigError: ``rho`` is below 1, the task is unknown, or a value is out of
@@ -155,7 +154,7 @@ class OneLayerTraining(iw.Config):
         roles: Mapping[str, float],
         **options: Any,
     ) -> experiments.Computation:
-        """Return the computation of the similarity that theory predicts from the facts of stage 1.
+        """Return the computation that predicts similarities from the facts of stage 1.
 
         Args:
             labels: Additional labels of the table. ``model`` is always ``one-layer``.
@@ -273,7 +272,7 @@ class GPTTraining(iw.Config):
                 It has an effect only in ``joint`` and ``two-hop``.
 
         Returns:
-            A curriculum with one or two phases, each of which stops at its loss.
+            A curriculum with one or two phases; each stops at its loss in ``losses``.
 
         Raises:
             ConfigError: ``losses`` does not contain the task, or a value is out of

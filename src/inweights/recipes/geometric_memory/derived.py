@@ -84,8 +84,8 @@ def beside_random(correlation: pl.DataFrame) -> pl.DataFrame:
     Returns:
         The rows of ``correlation`` with two additional columns: ``size``, the absolute
         value of ρ, and ``beyond_chance``, ρ minus the lower end (2.5% quantile) of the
-        null distribution. The latter is negative if the embeddings are more geometric
-        than nearly all random vectors.
+        null distribution. The latter is negative if ρ is lower than for nearly all
+        random embeddings, which indicates a geometry.
     """
     rho = pl.col("spearman")
     return correlation.with_columns(

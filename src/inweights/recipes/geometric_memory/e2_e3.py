@@ -51,7 +51,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan the computation of storage costs by graph size, and the check of every construction.
+    """Plan computations of storage costs by graph size, and checks of associative constructions.
 
     Args:
         settings: The recipe's settings, such as ``nodes``, ``most`` and ``path``;

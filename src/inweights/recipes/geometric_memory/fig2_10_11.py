@@ -88,7 +88,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the table ``task``, with the number of possible first nodes divided by that of arms.
+    """Return the number of possible first nodes per arm for each task.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. Both tables have the

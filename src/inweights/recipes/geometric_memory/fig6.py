@@ -39,8 +39,7 @@ class Settings(iw.Config):
             the paper's number by default.
         second: AdamW's ``β₂`` in a second run of ``late`` updates, at least 0 and below
             1. In all other runs it is .999.
-        every: Number of steps between two measurements of the long runs of TinyNN, at
-            least 1.
+        every: Number of steps between measurements of long TinyNN runs, at least 1.
         gpt_every: Number of steps between two measurements of TinyGPT, at least 1.
         gpt_most: Maximum number of updates of TinyGPT. If ``None`` (the default) or 0,
             the paper's number is used.
@@ -165,7 +164,7 @@ def _measures(settings: Settings) -> list[Measure]:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the steps at which edges are stored and margins positive, and half-times of geometry.
+    """Return the steps at which edges are stored, margins become positive and the geometry forms.
 
     Args:
         tables: The tables that result from :func:`plan`, by name: ``recall``
@@ -199,18 +198,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           architecture, horizon, seed, stored, positive, half_time, lag, ratio``.
         - ``free``: the rows of ``times`` for the early run of TinyNN with free
           embeddings. Columns: as in ``times``.
-        - ``gpt``: a row per run of TinyGPT: ``half_time`` of its geometry (−ρ of
+        - ``gpt``: a row per run of TinyGPT: ``half_time`` of its geometry (−ρ between
           cosines and hops), ``stored``, and ``lag``, ``half_time`` minus ``stored``.
           Columns: ``graph, architecture, horizon, seed, half_time, stored, lag``.
-        - ``node2vec``: a row per run of Node2Vec: half-time of the energy in the top
-          eigenspaces. Columns: ``graph, architecture, horizon, seed, half_time``.
+        - ``node2vec``: a row per run of Node2Vec: ``half_time`` of the energy in the
+          top eigenspaces. Columns: ``graph, architecture, horizon, seed, half_time``.
         - ``soon``: a row per long run of TinyNN in every condition, with the margin of
-          each node's least likely neighbour over other nodes at the first measured
-          step; ``stored`` is 1.0 if it is above 0. Columns: all columns of ``margin``,
-          plus ``stored``.
+          each node's least likely neighbour at the first measured step; ``stored`` is
+          1.0 if this margin is above 0. Columns: all columns of ``margin``, plus
+          ``stored``.
         - ``end``: the same for the last step. Columns: as in ``soon``.
-        - ``margins``: the same for every step except 0, with ``moment``, AdamW's ``β₂``
-          as a string. Columns: all columns of ``margin``, plus ``stored, moment``.
+        - ``margins``: the same for every step except 0. The column ``moment`` is a
+          string with ``β₂``. Columns: all columns of ``margin``, plus ``stored, moment``.
         - ``curves``: a row per graph, seed, step up to 20 and ``series`` (``recall,
           frozen``; ``recall, free``; ``energy in the top eigenspaces, free``) of
           TinyNN, with its ``value``. Columns: ``graph, seed, step, value, series``.

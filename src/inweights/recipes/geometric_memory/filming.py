@@ -158,10 +158,10 @@ size = share("correlation", "size").over("graph")
 
 
 def more_geometric(more: str, less: str) -> Judged:
-    """Return a score and its target: one architecture is at least as geometric as another.
+    """Return the score and target of the claim that one architecture has the clearer geometry.
 
     Args:
-        more: Name of the architecture that should be more geometric.
+        more: Name of the architecture that is expected to have the clearer geometry.
         less: Name of the architecture with which it is compared.
 
     Returns:
