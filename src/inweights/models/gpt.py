@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class GPT(Model):
-    """GPT-2 that computes next-token logits for ``R`` replicas as one tensor program.
+    """GPT-2 that computes next-token logits for ``R`` replicas in the same forward pass.
 
     Use :meth:`GPTConfig.build` to create a model whose initial values are drawn from
     one seed per replica; the constructor leaves the parameters uninitialised. Hidden
@@ -191,7 +191,7 @@ class GPT(Model):
         return x
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
-        """Return a state ``[R, n, D]`` after the norm that precedes the head.
+        """Apply the norm that precedes the head to a state, ``[R, n, D]``.
 
         The state is unchanged if the config sets ``norm=False``.
 

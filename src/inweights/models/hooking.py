@@ -73,12 +73,13 @@ def reading(model: Any) -> Iterator[Reading]:
     """Record the batch of every forward pass of a model within the ``with`` block.
 
     Args:
-        model: Model whose ``states`` and ``deepest`` are called with a :class:`Packed`
-            batch. Its attribute ``reading`` is the record within the block.
+        model: Model whose methods ``states`` and ``deepest`` take a :class:`Packed`
+            batch. Within the block, the record is also the model's attribute
+            ``reading``.
 
     Yields:
-        The record of what the model reads. A nested block yields the record of the
-        outer block.
+        The record, which contains the latest batch. A nested block yields the record of
+        the outer block.
     """
     known = vars(model).get("reading")
     if known is not None:  # hooks within hooks

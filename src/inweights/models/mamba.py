@@ -43,7 +43,7 @@ STEPS = (1e-3, 1e-1)
 
 
 class Mamba(Model):
-    """Mamba that computes next-token logits for ``R`` replicas as one tensor program.
+    """Mamba that computes next-token logits for ``R`` replicas in the same forward pass.
 
     It needs no position embeddings, since the recurrence depends on token order. Hidden
     states are ``embedding``, ``block.i`` and ``final``. :meth:`MambaConfig.build`
@@ -112,7 +112,7 @@ class Mamba(Model):
         return states
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
-        """Return a state ``[R, n, D]`` after the norm that precedes the head.
+        """Apply the norm that precedes the head to a state, ``[R, n, D]``.
 
         The state is unchanged if the config sets ``final_norm=False``.
 
@@ -161,7 +161,7 @@ def _norm(config: MambaConfig, replicas: int) -> RMSNorm | LayerNorm:
 
 
 class Block(nn.Module):
-    """Mamba block: a norm, a map to stream and gate, a mixer over time, and a map to the width.
+    """Mamba block: norm, input projection (to stream and gate), mixer, output projection.
 
     Args:
         config: Settings of the Mamba.

@@ -86,7 +86,7 @@ class Node2Vec(Model):
         return {"embedding": x, "final": self.hook("final", x)}
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits of a state, its inner products with all node vectors, ``[R, n, V]``.
+        """Return the inner products of a state with all node vectors: logits ``[R, n, V]``.
 
         In a tied model, the node vectors are the input vectors; an untied model has
         separate output vectors.

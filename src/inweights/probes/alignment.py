@@ -124,7 +124,7 @@ def _compare(
 def bridge_pairs(
     world: World, place: str
 ) -> tuple[Int[Ids, "m T"], Int[Ids, "m _"], Int[Ids, " m"]]:
-    """Return the prompts of subjects, the prompts of their bridges, and the bridges as token ids.
+    """Return the token ids of subjects' prompts, of their bridges' prompts, and of the bridges.
 
     Args:
         world: A two-hop world with ``m`` first hops or compositions.
@@ -167,12 +167,12 @@ def passed_bridge(reached: Mapping[tuple[int, ...], int], start: Sequence[int]) 
     """Return the token id of the bridge to which the first hop of a two-hop query leads.
 
     Args:
-        reached: Token id of the answer of each first hop, keyed by the token ids of its
-            prompt.
+        reached: Token id of the answer to each first hop, keyed by the token ids of the
+            first hop's prompt.
         start: Token ids of the query without its last relation.
 
     Raises:
-        DataError: No first hop has this prompt.
+        DataError: There is no first hop whose prompt is ``start``.
     """
     bridge = reached.get(tuple(start))
     if bridge is None:

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) -> None:
-    """Write the description, environment, tables and figures of a run to its unfinished folder.
+    """Write the description, environment, tables and figures of a run to a folder.
 
     Args:
         outcome: The run.
-        work: The unfinished folder.
+        work: The folder, in which the run is not yet marked as finished.
         publish: Function that is called with the run and the folder, to add figures and
             a page; by default nothing is added. Its errors propagate, but an
             ``OSError`` or an error of polars becomes a ``WriteError``.

@@ -167,7 +167,7 @@ class LearnTask:
 
     @property
     def title(self) -> str:
-        """Short description of the task, such as ``8 × gpt``: number of runs and first labels."""
+        """Short description of the task (``8 × gpt``): number of runs, labels of the first run."""
         words = in_words(self.runs[0].trial.labels)
         return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
 
@@ -180,7 +180,7 @@ class LearnTask:
 
     @property
     def learner(self) -> Learner:
-        """Learner of the first run; learners differ only in learning rate and weight decay."""
+        """Learner of the first run; the runs may differ only in its rate and weight decay."""
         return self.runs[0].trial.learner
 
     @property
@@ -218,7 +218,7 @@ class ComputeTask:
 
     @property
     def dependencies(self) -> Any:
-        """The list ``[function]``: the computation's function, bound to its options."""
+        """List with a single item: the computation's function, bound to its options."""
         return [self.computation.call]
 
     @property

@@ -96,10 +96,11 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
     If the table has a column ``step``, only the last step of each run is compared.
 
     Args:
-        table: Table of a probe over trials with controls. Its columns are, in this
-            order, the labels and ``control``, ``seed``, and the probe's own columns.
-        value: Name of a numeric column, which is compared. By default the column that
-            the probe declares as its value (:class:`~.shown.Shown`).
+        table: Table of a probe over trials with controls. The labels and the column
+            ``control`` precede the column ``seed``, and the probe's own columns follow
+            it.
+        value: Name of the numeric column to compare. By default the column that the
+            probe declares as its value (:class:`~.shown.Shown`).
 
     Returns:
         One row for each condition and control, and for each combination of values in

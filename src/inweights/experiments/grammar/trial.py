@@ -135,7 +135,7 @@ class Measure:
 
     @property
     def call(self) -> partial[Any]:
-        """The probe, bound to a deep copy of its options (``partial``): ``call(model, worlds)``."""
+        """Function ``call(model, worlds)`` that calls the probe with a copy of its options."""
         return partial(self.probe, **deepcopy(dict(self.options)))
 
     def fits(self, trial: Trial) -> bool:

@@ -115,7 +115,7 @@ def is_large(task: LearnTask, numbers: int, world: World) -> bool:
     Args:
         task: The task, whose learner must be a :class:`Curriculum`.
         numbers: Number of parameters of one run.
-        world: World of the training.
+        world: The world on whose facts the runs are trained.
     """
     return numbers * facts_of_a_step(task, world) > LARGE
 
@@ -125,7 +125,7 @@ def facts_of_a_step(task: LearnTask, world: World) -> int:
 
     Args:
         task: The task, whose learner must be a :class:`Curriculum`.
-        world: World of the training.
+        world: The world on whose facts the runs are trained.
     """
     assert isinstance(task.learner, Curriculum)
     steps = (sum(facts_of(phase, world).values()) for phase in task.learner.phases)

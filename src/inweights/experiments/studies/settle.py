@@ -74,12 +74,12 @@ def settle(
     """Double the number of seeds of undecided claims until all are decided or time runs out.
 
     The recipe is first run with its own seeds, or loaded if it was run before; the time
-    limit does not stop this run. Each analysis doubles the smallest number of seeds of
-    an undecided claim, up to 64 times the recipe's number of seeds at this scale. Only
-    new seeds are trained, and only the trials on which undecided claims depend. An
-    analysis is not started if, at the speed observed so far, it would take longer than
-    the remaining time. If an analysis nevertheless takes longer, it is stopped as if by
-    Ctrl-C, and the next call continues it.
+    limit does not stop this run. It is followed by analyses. Each of them uses twice
+    the smallest number of seeds of an undecided claim, up to 64 times the recipe's
+    number of seeds at this scale. It trains only new seeds, and only the trials on
+    which undecided claims depend. An analysis is not started if, at the speed observed
+    so far, it would take longer than the remaining time. If it nevertheless takes
+    longer, it is stopped as if by Ctrl-C, and the next call continues it.
 
     Args:
         recipe: The recipe.
@@ -271,8 +271,9 @@ def own_folders(
         scale: The scale: ``smoke``, ``cpu`` or ``paper``.
         store: The folder of all runs.
         first: The first root seed.
-        further: Whether to yield analyses with only new seeds as well: runs with some
-            of the claims, whose ``n`` seeds begin at ``first + n``. By default false.
+        further: Whether to yield also analyses that used only new seeds. Such a run
+            judges some of the claims, and its ``n`` seeds begin at ``first + n``. By
+            default, these runs are left out.
 
     Raises:
         ConfigError: There is no such scale, or user code of the recipe depends on

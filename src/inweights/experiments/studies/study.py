@@ -93,17 +93,17 @@ class StudyFile(Config):
 
     @property
     def measure_entries(self) -> list[MeasureEntry]:
-        """Measures in the file or, for a function, one entry that represents its table."""
+        """Entries of the file's measures; if a function replaces the world, an entry for it."""
         given = (self.function,) if self.function else self.measures
         return [
             MeasureEntry(probe=one) if isinstance(one, str) else one for one in given
         ]
 
     def named(self) -> Self:
-        """Return a copy without newer options that have no effect, for the key of the run.
+        """Return a copy of the study's contents without newer options that have no effect.
 
-        The omitted options of the world, model and learner were added after version
-        0.1.0, and their values here result in the earlier behaviour.
+        It determines the run's key. Newer options of the world, model and learner were
+        added after version 0.1.0; they are omitted if they keep its behaviour.
 
         Raises:
             ConfigError: ``world``, ``model`` or ``learner`` has no known ``kind``, a

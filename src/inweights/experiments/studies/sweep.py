@@ -44,7 +44,7 @@ def sweep(
 
     Args:
         world: Config of the world; or several configs, as a list or as a mapping from
-            names to configs, ``{"small": …}``. Alternatively, a function
+            names to configs such as ``{"small": …}``. Alternatively, a function
             ``function(seed, **settings)`` that returns a number or a string (the column
             ``result``), one row (a mapping), several rows (a list of mappings) or a
             polars DataFrame. The function is called once for every seed and every
@@ -63,12 +63,12 @@ def sweep(
             :mod:`inweights.training.learners` provides for it, and trained models are
             not trained further.
         over: Mapping from paths to values, such as ``{"world.n": [10, 20],
-            "learner.phases.0.steps": [100]}``. Paths joined by commas vary jointly,
-            ``{"world.n, model.width": [(9, 32), (20, 64)]}``. Values, including whole
-            parts, may have names, ``{"model": {"wide": GPTConfig(width=128)}}``.
-            Alternatively, a list of points, ``[{"world.n": 10, "model.width": 32},
-            …]``. The last word of a path is the name of its column. By default nothing
-            is varied.
+            "learner.phases.0.steps": [100]}``. Paths joined by commas vary jointly, as
+            in ``{"world.n, model.width": [(9, 32), (20, 64)]}``. Values, including
+            whole configs, may have names, as in ``{"model": {"wide":
+            GPTConfig(width=128)}}``. Alternatively, a list of points, such as
+            ``[{"world.n": 10, "model.width": 32}, …]``. The last word of a path is the
+            name of its column. By default nothing is varied.
         seeds: Number of seeds, counted from 0, or a list of seeds; by default 3.
         measures: Probes, or :class:`~inweights.experiments.Measure` objects for probes
             that have options or are applied at intervals; by default

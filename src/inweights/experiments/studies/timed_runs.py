@@ -102,7 +102,7 @@ class TimedRuns:
 
     @property
     def arithmetic(self) -> int:
-        """Number of parameters times number of facts, summed over all updates of all runs."""
+        """Sum over all updates of all runs: number of parameters times number of facts."""
         return sum(
             prod(size) * task.steps
             for size, task in zip(self.sizes, self.tasks, strict=True)
@@ -110,9 +110,9 @@ class TimedRuns:
 
     @property
     def each(self) -> list[float]:
-        """Estimated seconds of each training run, in order of size; zeros if none was timed.
+        """Estimated seconds of each of ``tasks``, including measures; zeros if none was timed.
 
-        They include the measures, which are interpolated separately from the steps,
+        The time of the measures is interpolated separately from the time of the steps,
         since tasks of the same size may have different measures.
         """
         steps = {}

@@ -60,8 +60,8 @@ def time_steps(
     Args:
         model: The model of the runs, which is trained further (in place).
         block: The runs, which are the replicas of the model.
-        phase: The phase. It keeps its number of steps, because kernels of short phases
-            are not recorded.
+        phase: The phase. Training starts with its full number of steps, because kernels
+            are recorded only in long phases, and is stopped after ``steps``.
         steps: Largest number of steps to perform; fewer if the phase has fewer.
         device: Torch device of the model.
 

@@ -31,12 +31,12 @@ _COLUMNS = ("id", "role", "question", "hit")
 def holds_answers(path: str | Path) -> bool:
     """Return whether a path may be a JSON file with answers, or a folder with lm-eval samples.
 
-    The content of a file is not checked. The file must exist, and its name must end in
-    ``.json`` or ``.jsonl``. A folder must contain files ``samples_*.jsonl``, at any
-    depth.
+    The result is true for an existing file whose name ends in ``.json`` or ``.jsonl``,
+    whatever it contains, and for a folder that contains at least one file
+    ``samples_*.jsonl``, at any depth.
 
     Args:
-        path: The path, which need not exist.
+        path: Path of a file or folder. If nothing exists there, the result is false.
     """
     place = Path(path)
     if place.is_dir():

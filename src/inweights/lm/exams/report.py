@@ -48,8 +48,8 @@ def evaluation(
         words: Whether to let the model also answer in its own words; by default True.
         forecast: Predictions for compositions: the table that :func:`forecast_of`
             returns; ``None`` if there are none.
-        progress: Function that is called with a count, its total and a description;
-            ``None`` for no progress reports.
+        progress: Function that is called with the number of finished items, their total
+            number and a description; ``None`` for no progress reports.
 
     Returns:
         Tables and numbers, keyed by name. The following are always included:

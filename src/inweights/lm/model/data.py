@@ -149,10 +149,11 @@ def batches(
     Args:
         encoded: Tokenised examples; there must be at least one.
         tokens: Maximum number of tokens per batch, padding included. An example that is
-            longer is a batch by itself.
+            longer forms a batch of its own.
         seed: Root seed of the order.
         epoch: Number of the epoch, from 0. Each epoch has a different order.
-        *path: Further parts of the name of the random stream, such as a stage.
+        *path: Integers or strings, such as the number of a stage. Each combination of
+            them has a different order.
 
     Yields:
         Lists of indices into ``encoded``, one per batch.

@@ -13,8 +13,8 @@ class Ending:
 
     Attributes:
         tokens: Maximum number of tokens of the continuation.
-        stop: Characters at which the text is cut, except at its start. If empty, the
-            text is not cut.
+        stop: Stop characters: the text ends before the first of them. A text that
+            begins with a stop character is not cut. If empty, no text is cut.
         names: Names in which a stop character does not end the text, such as
             ``Dr. Lee``.
     """
@@ -29,7 +29,7 @@ def cut(text: str, stop: str, names: Sequence[str] = ()) -> tuple[str, bool]:
 
     Args:
         text: The text so far; white space at its start is removed.
-        stop: Characters at which the text is cut, except at its start.
+        stop: Stop characters. A text that begins with one of them is not cut.
         names: Names in which a stop character does not end the text; by default none.
 
     Returns:

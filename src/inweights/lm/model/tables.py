@@ -65,7 +65,7 @@ def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
             the file ``<part>_chat``, if this file exists; by default False.
 
     Returns:
-        One row per line or record of the part, with its columns.
+        One row per line or record of the file. The columns are those of the file.
 
     Raises:
         DataError: The part is missing, exists twice with different content, or cannot

@@ -131,8 +131,9 @@ class BegunTexts:
 
         Args:
             name: Name of the part, such as ``prose``.
-            content: Plain values: ``texts``, keyed by the index of their prompt (as a
-                string), and ``state``, the Base64-encoded state of the generator.
+            content: A dictionary with the keys ``texts`` (the texts, keyed by the index
+                of their prompt as a string) and ``state`` (the Base64-encoded state of
+                the generator).
 
         Raises:
             DataError: The file cannot be written.

@@ -47,7 +47,7 @@ class Cost:
 
     @property
     def each(self) -> float:
-        """Time of all epochs in seconds, divided by the number of tokens in one pass."""
+        """Time of all epochs in seconds, divided by the number of tokens in one epoch."""
         return self.seconds / self.tokens
 
 

@@ -14,14 +14,14 @@ __all__ = ["accelerator_of_processes", "stop_signals"]
 
 @contextmanager
 def stop_signals(wanted: bool) -> Iterator[threading.Event]:
-    """Provide, as a context manager, an event that a signal sets to stop a training.
+    """Provide, as a context manager, an event that signals set so that training stops.
 
     A second signal raises ``KeyboardInterrupt``. After the block, the former signal
     handlers are restored.
 
     Args:
-        wanted: Whether SIGINT, SIGTERM and SIGHUP (unless it is ignored) set the event.
-            Outside of the main thread, signals never set it.
+        wanted: Whether the signals SIGINT, SIGTERM and SIGHUP set the event (SIGHUP
+            only if it is not ignored). Outside the main thread, they never set it.
 
     Yields:
         The event.

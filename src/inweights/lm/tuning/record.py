@@ -90,7 +90,9 @@ class PaddingCount:
     positions: int = 0
 
     def add(self, rows: Sequence[Encoded]) -> None:
-        """Count one update, in which examples and replayed texts are separate batches.
+        """Count the tokens and positions of one update.
+
+        Examples and replayed texts are counted as two batches.
 
         Args:
             rows: Examples of the update, including replayed texts (``old``).
@@ -105,7 +107,7 @@ class PaddingCount:
                 self.positions += len(part) * longest
 
     def add_done(self, updates: Iterable[Sequence[Encoded]], number: int) -> None:
-        """Count the updates of a stage that an earlier, interrupted call made.
+        """Count the tokens and positions of updates that an interrupted call made.
 
         Args:
             updates: Batches of the stage, one per update, of which the first ``number``

@@ -15,7 +15,7 @@ from inweights.lm.tuning.fine_tune import FineTune
 
 @dataclass
 class Stage:
-    """Examples on which the model is trained before the examples of the next stage.
+    """Stage of a fine-tuning: examples that are trained on before those of the next stage.
 
     Attributes:
         name: Number of the stage, which is the ``stage`` of its examples.

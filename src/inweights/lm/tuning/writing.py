@@ -41,7 +41,7 @@ def own_text(
     begun: BegunTexts | None = None,
     progress: Progress | None = None,
 ) -> list[Example]:
-    """Let a model write whole sentences at temperature 1, up to a number of tokens.
+    """Let a model write whole sentences at temperature 1, with a limited number of tokens.
 
     With a chat template, the texts are answers of the model to a user, and the loss
     will apply only to the answers. Otherwise it will apply to each whole text.

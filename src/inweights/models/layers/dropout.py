@@ -57,7 +57,7 @@ class Dropout(nn.Module):
         return f"rate={self.rate:g}"
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Set random entries of states to 0, and divide the others by ``1 - rate``.
+        """Set random entries of states to 0, and divide all other entries by ``1 - rate``.
 
         Outside the context of :meth:`DropoutMasks.at`, ``x`` is returned unchanged.
 

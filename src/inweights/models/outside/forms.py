@@ -25,7 +25,7 @@ _USES_TOKENS = "; does it use the number of tokens that the factory is given?"
 
 @dataclass(frozen=True)
 class Form:
-    """How a module maps token ids to logits.
+    """Description of how a module maps token ids to logits.
 
     Attributes:
         states: Names of the submodules whose output contains a state ``[B, T, D]``, in

@@ -187,7 +187,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the weights file, if any, keyed by its path; raises DataError if unreadable."""
+        """Hash of the weights file, keyed by path; raises DataError if the file is unreadable."""
         return {self.path: fingerprint(self.path)} if self.path else {}
 
     @property

@@ -63,12 +63,13 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
 
 
 def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference]]:
-    """Compare the settings of some trials and computations of a recipe with its paper.
+    """Compare the settings of a recipe's trials and computations with those of its paper.
 
     Args:
         recipe: A recipe whose paper has a protocol file (:class:`PaperProtocol`).
-        scale: The scale for which reasons are looked up: ``smoke``, ``cpu`` or
-            ``paper``. It is not checked; the settings are taken from ``plan``.
+        scale: ``smoke``, ``cpu`` or ``paper``. Of the recipe's reasons for settings of
+            its own, those for this scale are given. The name is not checked, and the
+            settings are taken from ``plan``.
         plan: The trials and computations.
 
     Returns:

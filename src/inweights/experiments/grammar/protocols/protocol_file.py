@@ -116,7 +116,9 @@ class PaperSetting(Config):
 
 
 class ProtocolPart(Config):
-    """Statements about some trials; a later part of a protocol takes precedence.
+    """Part of a protocol: what the paper or its code states about some trials.
+
+    If several parts state the same setting of a trial, the last of them applies.
 
     Attributes:
         title: Subject of the part.
@@ -160,10 +162,10 @@ class Reason(Config):
 
 
 class PaperProtocol(Config):
-    """Statements of a paper and its code, and reasons for different settings in some recipes.
+    """Statements of a paper and its code about settings, and reasons to deviate from them.
 
     Attributes:
-        paper: The version of the text and of the code.
+        paper: Versions of the paper's text and of its code.
         parts: Statements about settings, from general to specific.
         ours: Reasons that apply to several recipes; by default none.
     """

@@ -63,7 +63,7 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
 
 
 def is_label(label: Value, wanted: Any) -> bool:
-    """Return whether a label is the label of a value: whether it equals the value or its string.
+    """Return whether a label equals a value, or is the string that represents the value.
 
     Args:
         label: A label that :func:`labels_of` returned.

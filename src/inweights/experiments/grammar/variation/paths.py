@@ -113,16 +113,16 @@ def paths_below(part: Any, prefix: str) -> list[str]:
 
 
 def walk(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every path within nested plain values, with the value at that path.
+    """Yield every path within nested mappings and lists, with the value at that path.
 
     Args:
-        value: Nested mappings, lists, tuples and plain values.
+        value: Nested mappings, lists and tuples.
         at: Path of ``value`` itself; by default empty.
 
     Yields:
         Pairs of a path, such as ``phases.0.steps``, and the value at that path, which
-        may itself be a mapping or list. A path precedes the paths below it. For a plain
-        ``value``, nothing is yielded.
+        may itself be a mapping or list. A path precedes the paths below it. Nothing is
+        yielded if ``value`` is neither a mapping nor a list or tuple.
     """
     items: Any = value.items() if isinstance(value, Mapping) else ()
     for key, inner in enumerate(value) if isinstance(value, list | tuple) else items:

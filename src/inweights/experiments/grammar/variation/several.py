@@ -12,7 +12,13 @@ from inweights.experiments.grammar.variation.paths import walk
 
 
 def is_several(part: Any) -> bool:
-    """Return whether a value for a part is a mapping, list or tuple of several configs."""
+    """Return whether a world, model or learner is given as several configs, not as one.
+
+    Several configs are given as a mapping, list or tuple.
+
+    Args:
+        part: The value that was given.
+    """
     return isinstance(part, Mapping | list | tuple)
 
 

@@ -42,7 +42,8 @@ def update(
         rows: Examples of the batch, followed by the texts that are replayed.
         config: Settings of the fine-tuning.
         accelerator: Accelerator of several processes; ``None`` for a single process.
-        read: Function that runs the model on examples; by default they are padded.
+        read: Function that runs the model on examples; by default :func:`read_padded`,
+            which pads the examples to the same length.
 
     Returns:
         Two values: the mean loss in nats over the trained tokens of the examples on all
@@ -110,7 +111,8 @@ def drift(
         net: The model to call, with adapters, if any.
         rows: Replayed texts, with the predictions that :func:`remembered` stored.
         device: Torch device of the model.
-        read: Function that runs the model on texts; by default they are padded.
+        read: Function that runs the model on texts; by default :func:`read_padded`,
+            which pads the texts to the same length.
 
     Returns:
         Two tensors with one number each: the divergence in nats, summed over tokens,
@@ -137,11 +139,13 @@ def remembered(
     Args:
         lm: The model before training.
         encoded: Examples and texts to replay.
-        read: Function that runs the model on texts; by default they are padded.
+        read: Function that runs the model on texts; by default :func:`read_padded`,
+            which pads the texts to the same length.
 
     Returns:
-        The same rows, with ``likely`` set in texts that are ``old``: the 32 most likely
-        next tokens at each trained position, and their log-probabilities.
+        The examples and texts in their order. Texts to replay (``old``) have
+        ``likely`` set: the 32 most likely tokens and their log-probabilities, for each
+        token to which the loss applies.
     """
     rows = list(encoded)
     old = [i for i, row in enumerate(rows) if row.old]

@@ -23,13 +23,15 @@ __all__ = ["Predicted", "Reader", "accepts", "read_padded"]
 
 @dataclass(frozen=True)
 class Predicted:
-    """Predictions of a model for the ``L`` trained tokens of a batch, example by example.
+    """Predictions of a model for the ``L`` tokens of a batch to which the loss applies.
+
+    The tokens are sorted by example.
 
     Attributes:
-        logits: Logits of the token at each position, ``[L, V]``, for ``V`` tokens of
-            the vocabulary.
-        targets: Id of the actual token, ``[L]``.
-        example: Index of the token's example in the batch, ``[L]``.
+        logits: Logits with which the model predicts each token, ``[L, V]``, for a
+            vocabulary of ``V`` tokens.
+        targets: Id of each token, ``[L]``.
+        example: Index of each token's example in the batch, ``[L]``.
     """
 
     logits: Tensor
@@ -64,7 +66,7 @@ def read_padded(
         device: Torch device of the model.
 
     Returns:
-        The logits, the id and the example of each trained token, example by example.
+        The predictions of all tokens to which the loss applies.
     """
     table, real = padded([row.ids for row in rows], lm.tokenizer.pad_token_id)
     ids = torch.from_numpy(table).to(device)

@@ -174,8 +174,9 @@ class Noise:
 
         Args:
             input: The tensor.
-            p: Probability of dropping an entry; the largest one is recorded.
-            training: Whether entries are dropped. If false, the rate is not recorded
+            p: Probability of dropping an entry. The largest probability of all calls is
+                recorded in :attr:`rate`.
+            training: Whether entries are dropped. If false, ``p`` is not recorded
                 either.
             inplace: Has no effect; a new tensor is returned.
 

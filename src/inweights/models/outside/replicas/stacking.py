@@ -144,12 +144,12 @@ def without_prefix(
     """Remove a wrapper's prefix from the names of weights if the module has the shorter names.
 
     Args:
-        state: Weights by name.
-        known: Names that exist in the module.
+        state: Weights, keyed by name.
+        known: Names of the module's own tensors.
 
     Returns:
-        The same tensors by their names without the prefix, or ``state`` itself if the
-        names have no common prefix or the shorter names do not all exist.
+        The weights, keyed by name without the prefix. If not all names have the prefix,
+        or not all shorter names are in ``known``, ``state`` itself is returned.
     """
     for prefix in _PREFIXES:
         if state and all(name.startswith(prefix) for name in state):
