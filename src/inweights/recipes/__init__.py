@@ -85,8 +85,8 @@ def full_name(name: str) -> str:
     Args:
         name: The full name, or a part that identifies one recipe: the part after the
             slash, such as ``fig2``, or the part before it, such as ``demo``. Parts
-            before the slash are compared only if no recipe has the name after the
-            slash. Case matters.
+            after the slash are compared first; the parts before it only if none of them
+            matches. Case matters.
 
     Returns:
         The name in the form ``<paper>/<figure>``.

@@ -42,13 +42,16 @@ class Contrast:
     columns: Int[Tensor, "R B 2"]
 
     def difference(self, logits: Float[Tensor, "R B K"]) -> Float[Tensor, "R B"]:
-        """Return the logit of the partner's answer minus that of the statement's own, ``[R, B]``.
+        """Return the logit of the partner's answer minus the logit of the statement's answer.
 
         The partner of a statement has the same role and length, and a different answer.
 
         Args:
             logits: Logits at the last position of every statement's prompt, ``[R, B,
                 K]`` (``R`` replicas, ``B`` prompts, ``K`` candidates).
+
+        Returns:
+            Differences ``[R, B]`` in double precision.
         """
         own, theirs = logits.gather(-1, self.columns).double().unbind(-1)
         return theirs - own

@@ -172,7 +172,7 @@ class _Outcomes:
         return self._model(batch, at=batch.last).argmax(-1)
 
     def shares(self) -> dict[str, Float[Tensor, " R"]]:
-        """Return the share of base queries with each outcome of the model's answers."""
+        """Return the share of base queries that get each kind of answer, keyed by the kind."""
         now = self._answers(self.base)
         pairs = self.valid.sum(-1).double()
         found = {}

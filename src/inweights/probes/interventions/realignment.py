@@ -53,12 +53,11 @@ def realignment(
         onto: The replacing state: ``embedding``, the state of the bridge token in the
             first layer, at the position of the first relation; or ``layer``, the state
             of a prompt that consists of the bridge token alone, in the same layer.
-        methods: Methods that determine the bridge or the replacing state: ``none`` does
-            not change the state; ``decoded`` uses the token with the largest logit of
-            the layer (logit lens); ``ridge`` applies a linear map from states after
-            first hops to replacing states of bridges, fitted without the bridges to
-            which it is applied; ``true`` uses the correct bridge, which gives an upper
-            bound.
+        methods: Ways of choosing the bridge or the replacing state: ``none`` does not
+            change the state; ``decoded`` uses the token with the largest logit of the
+            layer (logit lens); ``ridge`` applies a linear map from states after first
+            hops to replacing states of bridges, fitted without the bridges to which it
+            is applied; ``true`` uses the correct bridge, which gives an upper bound.
         layers: Names of the layers in which the state is replaced, among
             ``model.decodable``; by default all layers except the first and the
             last. If the model has no other layers, the table is empty.

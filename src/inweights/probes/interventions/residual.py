@@ -42,7 +42,7 @@ class ResidualSum:
         columns: Int[Tensor, "R B"],
         allowed: Bool[Tensor, "R K"],
     ) -> dict[str, Float[Tensor, "R B"]]:
-        """Return each component's contribution to a logit minus the mean over allowed candidates.
+        """Split the difference between a logit and a mean logit into contributions of components.
 
         Args:
             tokens: Prompts of one length, ``[B, T]`` (``B`` prompts, ``T`` positions)

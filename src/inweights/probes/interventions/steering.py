@@ -277,7 +277,7 @@ class _View:
         before: tuple[Tensor, Tensor],
         answers: Sequence[tuple[Tensor, Tensor]],
     ) -> dict[str, object]:
-        """Return the columns of the table, as means over several sets of answers, such as draws."""
+        """Return the columns of the table, averaged over changes such as random directions."""
         whole = before[1]
         changed = []
         divergence = []

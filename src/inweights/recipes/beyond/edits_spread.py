@@ -133,7 +133,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return all edits in one table, with their expected effects, and how well keys predict them.
+    """Return all edits in one table, and how well the overlap of keys predicts their effects.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

@@ -15,7 +15,7 @@ KEYS = ["graph", "embeddings", "seed"]
 
 
 def measures() -> tuple[Measure, ...]:
-    """Return the measures of edges and paths, and of paths decoded from embeddings.
+    """Return the measures of accuracy on edges and paths, and of navigation by embeddings.
 
     Returns:
         The measures ``places`` (:func:`inweights.probes.stepwise` of edges and paths:

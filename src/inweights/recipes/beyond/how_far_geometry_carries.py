@@ -109,7 +109,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training on edges alone in every cell, and on edges followed by paths on other graphs.
+    """Plan training on edges alone for all settings, and on edges and then paths of other graphs.
 
     Args:
         settings: The recipe's settings, such as ``course``, ``read`` and ``nodes``;

@@ -162,7 +162,7 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy by role and overall, the effects of realignment, and half-way steps.
+    """Return accuracies by role, the effects of realignment, and the timing of the alignment.
 
     Args:
         tables: The tables of a run of :func:`plan`, by name, with the columns of their
@@ -177,9 +177,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             recall are fractions from 0 to 1. A missing table raises a ``KeyError``.
 
     Returns:
-        - ``queries``: a row per run and role of two-hop queries (which of their hops
-          are unseen); ``arm`` names model and identities. Columns: all columns of
-          ``accuracy``, plus ``arm``.
+        - ``queries``: a row per run and role of two-hop queries (the role names the
+          unseen hops); ``arm`` names the model and ``identity``. Columns: all columns
+          of ``accuracy``, plus ``arm``.
         - ``overall``: a row per run, with the accuracy over all queries. Columns:
           ``model, identity, compositions, seed, accuracy``.
         - ``facts``: a row per run, with the lowest ``accuracy`` over the roles of

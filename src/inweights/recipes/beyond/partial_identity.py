@@ -38,7 +38,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training of both models for every fraction, and a prediction that needs no training.
+    """Plan training of a one-layer transformer and a GPT for every fraction, and predictions.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``fractions``;

@@ -85,7 +85,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training with each remedy, and the computation of the optimum of program (2).
+    """Plan training with each remedy (penalties, weight decay or identities), and program (2).
 
     Args:
         settings: The recipe's settings, such as ``n``, ``gpt`` and ``on_attention``;
@@ -99,7 +99,7 @@ def plan(settings: Settings) -> Plan:
           §4.3, without training), ``remedy`` (``nothing``; ``weight decay``; ``penalty,
           attention``: on the nuclear norms of queries and keys; ``penalty, all``: on
           the nuclear norms of all matrices; ``identities``), and ``compositions``
-          (``none``, or ``some`` two-hop facts in training).
+          (two-hop facts used for training: ``none``, ``some``).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``ranks``
           (:func:`~inweights.recipes.beyond.penalties.attention_ranks`; only of the GPT)
           and ``direction`` (:func:`inweights.probes.direction`; only of Emb-MLP).
@@ -189,7 +189,7 @@ def _of_gpt(settings: Settings, remedy: str, compositions: str) -> Curriculum:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on two-hop queries, recall of the facts, and the remedies' effect on weights.
+    """Return accuracies on two-hop queries and facts, and the effect of each remedy on the weights.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -204,18 +204,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             the optimum of Identity Bridge §4.3, without training), ``remedy``
             (``nothing``; ``weight decay``; ``penalty, attention``: on the nuclear norms
             of queries and keys; ``penalty, all``: on the nuclear norms of all matrices;
-            ``identities``), and ``compositions`` (``none``, or ``some`` two-hop facts
-            in training). Accuracies and recall are fractions from 0 to 1.
+            ``identities``), and ``compositions`` (two-hop facts used for training:
+            ``none``, ``some``). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``composed``: a row per run, role and distribution of the two-hop queries,
           with the accuracy on them. Columns: all columns of ``accuracy``.
         - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
           (kinds) of facts. Columns: ``model, remedy, compositions, seed, accuracy``.
-        - ``ranks``: a row per run of the GPT: effective ``rank`` and nuclear ``norm``
-          of its query and key matrices (means), and both divided by their values
-          without any remedy (``rank_left``, ``norm_left``). Columns: all columns of the
-          measured ``ranks``, plus ``rank_left, norm_left``.
+        - ``ranks``: a row per run of the GPT: the mean effective ``rank`` and the mean
+          nuclear ``norm`` of its query and key matrices, and these values divided by
+          the values of the run without a remedy (``rank_left``, ``norm_left``).
+          Columns: all columns of the measured ``ranks``, plus ``rank_left, norm_left``.
         - ``direction``: the measured table, unchanged.
 
     Raises:

@@ -44,15 +44,15 @@ class Settings(iw.Config):
             these settings.
         popularity: One or more concentrations of the popularity of answers and
             subjects, each at least 0. A smaller value makes the popularity more uneven.
-            The first is also used with other relations, sizes and depths.
-        others: Names of the families of other relations, sizes and depths: ``shared
-            answers``, ``pairs``, ``several values``, ``three hops``, ``twice the
-            size``; by default all.
+            The families named in ``others`` use the first value.
+        others: Names of families of worlds that differ in relations, size or depth:
+            ``shared answers``, ``pairs``, ``several values``, ``three hops``, ``twice
+            the size``; by default all.
         knowledge: Names of sets of real facts, such as ``@people``; none by default.
-        decays: Two weight decays of the soft program, for predicting the Emb-MLP and
-            the GPT. The models themselves are trained without these decays. The soft
-            program has a decay because a training run that stops short of the optimum
-            of program (2) is closer to the soft program's optimum.
+        decays: Weight decays of the soft program: the first predicts the Emb-MLP, the
+            second the GPT. The models themselves are trained without these decays. With
+            a decay, the soft program resembles a training run that stops before it
+            reaches the optimum of program (2).
         replicas: Number of replicas in the short training runs.
         tried: Factor, above 0, by which the numbers of updates of ``predict --by
             training`` are multiplied for the short training runs.

@@ -204,7 +204,7 @@ gains = cosine("gain", "gain", decayed=SPARED)
 
 
 def at(when: str, head: str = "tied", width: int = 64) -> Score:
-    """Return a score: the gain over training without decay if norms and biases are exempt.
+    """Return a score: the gain in accuracy from weight decay that spares norms and biases.
 
     Args:
         when: The phases in which weights decay: ``during``, ``after`` or

@@ -70,7 +70,7 @@ def stored() -> dict[str, BesidePaper]:
 
 
 def computed_protocol(claim: str) -> Protocol | None:
-    """Return how closely the evaluation of a claim follows the paper's protocol, as stored.
+    """Look up how closely the evaluation of a claim follows the paper's protocol.
 
     Args:
         claim: Full id of the claim, ``<paper>/<figure>/<id>``.

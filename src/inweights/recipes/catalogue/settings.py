@@ -114,7 +114,7 @@ def meanings(kind: type) -> dict[str, str]:
 
 
 def is_ours(path: str, ours: Iterable[str]) -> bool:
-    """Return whether a setting is our own choice, because its path or a prefix of it is listed.
+    """Return whether ``ours`` contains the path of a setting or a prefix of this path.
 
     Indices of list items in the path are ignored.
 

@@ -100,7 +100,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on compositions, curves of recall, and two panels of templates.
+    """Return accuracies on compositions, learning curves, and the templates of the Emb-MLP.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial

@@ -65,7 +65,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training under joint, SA and two readings of AS, at every setting of the grid.
+    """Plan training under joint, SA and two interpretations of AS, at every setting of the grid.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``training`` and ``grid``;

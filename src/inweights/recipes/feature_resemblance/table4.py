@@ -34,8 +34,8 @@ class Settings(iw.Config):
         n: Number of tuples ``(a, b, c, d)`` of the analogy, at least 2.
         rhos: Numbers ``ρ`` of copies of the similarity premise, any of 1, 3 and 5.
         one_layer: Settings of the one-layer transformer and of its training.
-        gpt: Settings of the GPT and of its training, which stops at the loss printed
-            for each ``ρ``.
+        gpt: Settings of the GPT and of its training, which stops at the loss that the
+            paper gives for each ``ρ``.
 
     Raises:
         ConfigError: A value of ``rhos`` is not 1, 3 or 5, or a value has the wrong
@@ -95,7 +95,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the results table, predicted similarities, and both alongside the published values.
+    """Return measured, predicted and published similarities, and accuracies on the conclusions.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

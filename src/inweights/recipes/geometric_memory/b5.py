@@ -89,7 +89,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the skew of embeddings beyond the graph's spectrum, and the result of each test.
+    """Return the skew of embeddings towards the first eigenspaces, and the results of the tests.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial

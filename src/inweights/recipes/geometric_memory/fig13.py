@@ -225,13 +225,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``accuracy``; in the condition ``first token alone``, only the first token has
           rows. ``panel`` names the graph and the condition. Columns: all columns of
           ``paths``, plus ``token, panel``.
-        - ``order``: a row per teacherless run: ``order``, the rank correlation of a
-          token's place with the step at which its accuracy first reaches :data:`LEARNT`
-          (.9), which is −1 if tokens are learned from the last to the first;
-          ``hardest`` and ``last``, this step for the first and the last token;
-          ``lead``, ``last`` minus ``hardest``. ``place`` and ``step`` describe one
-          token of the run. Columns: ``graph, condition, seed, place, step, order,
-          hardest, last, lead``.
+        - ``order``: a row per teacherless run: ``order``, the rank correlation between
+          the places of the tokens and the steps at which their accuracies first reach
+          :data:`LEARNT` (.9); it is −1 if tokens are learned from the last to the
+          first; ``hardest`` and ``last``, this step for the first and the last token;
+          ``lead``, ``last`` minus ``hardest``. The columns ``place`` and ``step``
+          belong to one token of the run and are not used. Columns: ``graph, condition,
+          seed, place, step, order, hardest, last, lead``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

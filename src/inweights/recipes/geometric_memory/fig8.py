@@ -63,7 +63,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan gradient descents of Node2Vec on every graph in closed form, and one by autograd.
+    """Plan gradient descent of Node2Vec on every graph in closed form, and on a cycle by autograd.
 
     During a descent, three matrices are measured (Geometric Memory, F.2): C, the
     coefficients with which the vectors are updated; S, the softmax of the products of
@@ -127,7 +127,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return final and extreme values of each run for the claims, and curves for the figures.
+    """Return the first, last and extreme values of each run, and curves over the steps.
 
     Most columns are explained at
     :func:`inweights.theory.feature_resemblance.stabilisation.propositions` and, for

@@ -117,7 +117,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return energies relative to random vectors, with and without self-edges, and margins.
+    """Return the geometry of models trained with and without self-edges, and their margins.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial

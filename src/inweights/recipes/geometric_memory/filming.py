@@ -42,8 +42,8 @@ def filmed(
             correlation is estimated.
         conditions: Names of the conditions in which models are trained (``the code's``,
             ``the code's, bf16`` or ``ours``, see :func:`~.common.trials`). By default
-            there is one condition, ``None``, which changes nothing and adds no label.
-            Only the first condition is recorded.
+            models are trained once, in no condition and without the label
+            ``condition``. Only runs in the first condition are recorded.
 
     Returns:
         The plan.

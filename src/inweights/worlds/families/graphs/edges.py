@@ -24,7 +24,7 @@ def edge_facts(pairs: Ids, mark: list[int]) -> tuple[Ids, Ids]:
 
 
 def edge_prefix(world: World) -> tuple[int, ...]:
-    """Return the tokens that precede the source node in the prompt of an edge: ``<edge>`` or nothing.
+    """Return the tokens before the source node in the prompt of an edge: ``<edge>`` or nothing.
 
     Args:
         world: A world of edges.
