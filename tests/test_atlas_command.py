@@ -141,7 +141,10 @@ def test_large_graphs_get_the_width_that_a_list_needs() -> None:
         (["nowhere.csv"], "there is no file nowhere.csv"),
         (["grid", "grid"], "two graphs have the name 'grid'"),
         (["broken.csv"], "broken.csv, line 2: expected two labels"),
-        (["triangle.csv"], "in graph 'triangle' all connected nodes are neighbours"),
+        (
+            ["triangle.csv"],
+            "in graph 'triangle', all nodes that a path connects are neighbours",
+        ),
         (["large.csv"], "'large' has 10,001 nodes; at most 10,000"),
         (["grid", "--set", "graphs=['grid']"], "unknown graph 'grid'"),
     ],

@@ -122,7 +122,7 @@ def test_some_replicas_are_a_model_of_their_own(trained) -> None:
     )
     drop = pl.exclude("replica")
     assert both.filter(replica=1).select(drop).equals(alone.select(drop))
-    with pytest.raises(ConfigError, match="replica must be from 0 to 1, got 2"):
+    with pytest.raises(ConfigError, match="'replica' must be from 0 to 1, got 2"):
         model.select([2])
 
 

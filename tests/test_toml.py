@@ -37,8 +37,8 @@ REFUSED = {
     "long key in quotes": (f"'{'a' * MAX_KEY}' = 1", "1,000 characters"),
     "long header": (f"x = 1\n [ '{'a' * MAX_KEY}' ]", "line 2: .*1,000 characters"),
     "long number": ("x = " + "1" * 5000, "1,000 characters"),
-    "deep list": ("x = " + "[" * 100_000, "nested too deeply, in 33"),
-    "deep table": ("x = " + "{a = " * 100_000, "nested too deeply, in 33"),
+    "deep list": ("x = " + "[" * 100_000, "inside 33"),
+    "deep table": ("x = " + "{a = " * 100_000, "inside 33"),
     "long": ("x = 1\n" * 200_000, "characters; at most 1,000,000|1.2 MB"),
 }
 

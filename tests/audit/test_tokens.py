@@ -67,7 +67,7 @@ def test_a_control_has_as_many_tokens(folder: Path) -> None:
 
 def test_what_holds_no_tokenizer_is_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"folder of the tokenizer, .*none, does not exist"
+        DataError, match=r"none, which should contain the tokenizer, does not exist"
     ):
         token_counter(tmp_path / "none")
     with pytest.raises(DataError, match="does not exist"):

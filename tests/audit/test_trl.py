@@ -135,7 +135,7 @@ def test_lm_eval_asks_what_is_written(
 
 def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="pip install 'inweights[hf]' lifts this")
-    with pytest.raises(DataError, match=r"folder of the tokenizer, .* does not exist"):
+    with pytest.raises(DataError, match=r"contain the tokenizer, does not exist"):
         token_counter(tmp_path / "none")
     with pytest.raises(DataError, match="contains no tokenizer"):
         token_counter(tmp_path)

@@ -229,7 +229,7 @@ def test_seeds_are_added_until_each_claim_is_decided(tmp_path: Path) -> None:
     assert table.height == len(CALLS) == 64  # each run is computed once
     assert close.level == 1 - alpha_of(64, 8)
     with pytest.raises(
-        ConfigError, match=r"'most' of at least 8, .* got 1 claims and most = 4"
+        ConfigError, match=r"'most' must be at least 8 .* got 1 claims and most = 4"
     ):
         iw.add_seeds_until_decided(asked, score >= 0.5, most=4)
 

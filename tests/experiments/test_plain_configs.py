@@ -71,7 +71,7 @@ def test_omegaconf_and_hydra_hold_configs() -> None:
     ("values", "words"),
     [
         ({}, "with the key 'kind'"),
-        ({"n": 3}, "its keys are 'n'"),
+        ({"n": 3}, "the given dictionary are 'n'"),
         ({"kind": "gtp"}, "did you mean 'gpt'"),
         ({"kind": ["gpt"]}, "unknown kind"),
         ({"kind": "gpt", "widht": 2}, "did you mean 'width'"),

@@ -158,7 +158,7 @@ def test_numbers(kind, wrong) -> None:
 
 
 def test_a_measure_is_applied_at_whole_steps() -> None:
-    with pytest.raises(ConfigError, match="every must be a whole number"):
+    with pytest.raises(ConfigError, match="'every' must be a whole number"):
         Measure(len, every=1.5)  # type: ignore[arg-type]
 
 

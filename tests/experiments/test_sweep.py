@@ -305,7 +305,7 @@ def test_a_measure_takes_its_probe_first() -> None:
             name="m", probe=iw.probes.margins, options={"parts": ["facts"]}
         ).key
     )
-    with pytest.raises(ConfigError, match="probe must be a function, such as"):
+    with pytest.raises(ConfigError, match="'probe' must be a function, such as"):
         iw.Measure("margins")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="where must be a Mapping, got list"):
         iw.Measure(iw.probes.margins, where=["seed"])  # type: ignore[arg-type]

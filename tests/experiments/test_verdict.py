@@ -357,13 +357,13 @@ def test_what_is_not_there_is_an_error_that_names_the_nearest() -> None:
 
 
 def test_scores_refuse_what_cannot_be_judged() -> None:
-    with pytest.raises(ConfigError, match=r"\(least\) or a largest"):
+    with pytest.raises(ConfigError, match=r"\('least'\) or a largest"):
         type((ACCURACY >= 0.1).target)()
     with pytest.raises(ConfigError, match="contains no number"):
         ACCURACY.within(0.9, 0.1)
     with pytest.raises(ConfigError, match="from the same column"):
         _ = ACCURACY.at(model="a") - ACCURACY.at(model="b").of("recall")
-    with pytest.raises(ConfigError, match="minus itself"):
+    with pytest.raises(ConfigError, match="and itself is always 0"):
         _ = ACCURACY.at(model="a") - ACCURACY.at(model="a")
     with pytest.raises(ConfigError, match="difference of differences"):
         _ = (ACCURACY.at(model="a") - ACCURACY.at(model="b")) - ACCURACY.at(model="c")

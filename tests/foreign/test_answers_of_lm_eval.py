@@ -128,7 +128,7 @@ def test_a_metric_that_is_a_number_and_two_filters(tmp_path: Path) -> None:
     write_samples(tmp_path / "a", "task", [0, 1, 1], f1=0.5, metrics=["acc", "f1"])
     assert read_answers(tmp_path / "a", metric="f1")["hit"].to_list() == [0.5] * 3
     with pytest.raises(
-        DataError, match="a question has no metric 'bleu'; it has acc, f1"
+        DataError, match="a question has no metric 'bleu'; its metrics are acc, f1"
     ):
         read_answers(tmp_path / "a", metric="bleu")
     write_samples(tmp_path / "t", "task", [0, 1], bleu=[3, 1], metrics=["acc", "bleu"])
@@ -163,7 +163,7 @@ def test_other_questions_and_other_files_are_refused(tmp_path: Path) -> None:
         read_answers(tmp_path / "none.jsonl")
     other = tmp_path / "other.json"
     other.write_text('{"folder": "x"}', encoding="utf-8")
-    with pytest.raises(DataError, match="expected what 'inweights evaluate"):
+    with pytest.raises(DataError, match="expected the output of 'inweights evaluate"):
         read_answers(other)
     other.write_text("no json", encoding="utf-8")
     with pytest.raises(DataError, match="is not JSON"):

@@ -184,7 +184,7 @@ def test_labels_for_ids_come_from_a_second_file(tmp_path: Path) -> None:
 def test_labels_without_ids_are_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "f.tsv").write_text("0\tP2\t1\n1\tP4\t2\n")
     (tmp_path / "l.json").write_text(text)
-    with pytest.raises(DataError, match="a list of objects with an id each"):
+    with pytest.raises(DataError, match="a list of objects that each have an id"):
         read_knowledge(tmp_path / "f.tsv", labels=tmp_path / "l.json")
 
 

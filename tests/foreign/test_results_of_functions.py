@@ -66,7 +66,8 @@ def test_a_text_is_neither_drawn_nor_judged(tmp_path: Path) -> None:
         said, over={"at": [1.0, 2.0]}, seeds=2, runs=tmp_path, progress=False
     )
     with pytest.raises(
-        DataError, match="'result' contains text, which is neither drawn nor averaged"
+        DataError,
+        match="'result' contains text, which can be neither drawn nor averaged",
     ):
         iw.plot(table)
     with pytest.raises(

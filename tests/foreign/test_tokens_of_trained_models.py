@@ -59,7 +59,9 @@ def test_tokens_that_do_not_fit_are_not_guessed() -> None:
         DataError, match=r"token 0 of the world must be 'r2', .*, got 'a1'"
     ):
         iw.probes.accuracy(iw.wrap(plain, tokens=backwards), WORLD)
-    with pytest.raises(DataError, match=r"tokens has no id for the world's token 'a1'"):
+    with pytest.raises(
+        DataError, match=r"'tokens' has no id for the world's token 'a1'"
+    ):
         iw.wrap(plain, tokens={"ann": 1}, vocabulary=WORLD.vocabulary)
     with pytest.raises(DataError, match=r"but 'a1' and 'a2' both have \[1\]"):
         iw.wrap(plain, tokens={"a1": 1, "a2": 1})

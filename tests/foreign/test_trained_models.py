@@ -154,7 +154,7 @@ def test_a_state_dict_loads_into_one_replica() -> None:
     found = model(batch, at=batch.last)
     torch.testing.assert_close(found[1], plain(IDS)[0][:, 0], atol=1e-6, rtol=1e-5)
     assert torch.equal(found[[0, 2]], others[[0, 2]])
-    with pytest.raises(ConfigError, match="replica must be from 0 to 2, got 3"):
+    with pytest.raises(ConfigError, match="'replica' must be from 0 to 2, got 3"):
         model.load_replica(plain.state_dict(), replica=3)
     with pytest.raises(DataError, match=r"unknown parameter 'lm_haed\.weight'"):
         model.load_replica({"lm_haed.weight": plain.lm_head.weight})

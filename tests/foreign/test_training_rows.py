@@ -99,12 +99,12 @@ def test_rows_that_no_format_has_are_named(tmp_path: Path) -> None:
         ),
         (
             {"messages": [{"role": "judge", "content": "x"}]},
-            r"a turn must have the keys 'role' \(one of system",
+            r"each turn of a conversation must have the keys 'role' \(one of system",
         ),
         ({"messages": []}, "row 1: there are no turns"),
         (
             {"conversations": [{"role": "user", "content": "x"}]},
-            "a turn must have the keys 'from'",
+            "each turn of a conversation must have the keys 'from'",
         ),
         ({"instruction": ASKED, "output": ""}, "row 1: output must be text"),
         ({"question": ASKED, "answer": 3}, "row 1: answer must be text"),

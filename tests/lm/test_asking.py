@@ -236,7 +236,7 @@ def test_a_thought_is_the_models_own(learnt) -> None:
     table = ask_with_thought(lm, [asked])
     assert table["thought"].to_list() == ["Rome"]
     assert table["prompt"].to_list() == ["Ann was born in Rome. The land of Rome is"]
-    with pytest.raises(DataError, match="no question has steps"):
+    with pytest.raises(DataError, match="this column is empty"):
         ask_with_thought(lm, [replace(asked, steps=())])
 
 

@@ -204,7 +204,7 @@ def test_what_follows_other_rules_is_refused(tmp_path: Path) -> None:
             "attention scores scaled by layer index",
         ),
         (model("mistral"), "type 'mistral' .* only llama, qwen2, qwen3, gpt2; for"),
-        (load_model("@tiny"), "no merges, only single bytes"),
+        (load_model("@tiny"), "single bytes, without merges"),
         (
             LanguageModel("x", lm.model, tokenizer(split(r"\s+|\S+"))),
             "GGUF has no known name",

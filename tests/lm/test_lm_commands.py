@@ -129,7 +129,7 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> Non
         assert '"summary"' in capsys.readouterr().out, "scores are lost with the card"
     assert (tmp_path / "model" / "README.md").read_text(encoding="utf-8") == card
     assert not list((tmp_path / "model").glob("*.partial"))
-    with pytest.raises(DataError, match="has no card"):
+    with pytest.raises(DataError, match="has no model card"):
         card_of(tmp_path)
     assert "| composition | 2 |" in card
     assert made["answers"].filter(pl.col("when") == "before").height == 14

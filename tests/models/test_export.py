@@ -177,7 +177,7 @@ def test_loops_that_were_changed_after_training_are_refused() -> None:
 @pytest.mark.parametrize("replica", [2, -3])
 def test_there_is_no_such_replica(replica: int) -> None:
     with pytest.raises(
-        ConfigError, match=f"replica must be from -2 to 1, got {replica}"
+        ConfigError, match=f"'replica' must be from -2 to 1, got {replica}"
     ):
         to_transformers(gpt(), replica)
 

@@ -195,7 +195,7 @@ def test_what_does_not_fit_is_refused() -> None:
         with pytest.raises(ConfigError, match=f"{key} must be at least 1, got 0"):
             kind(**{key: 0})  # type: ignore[arg-type]
     with pytest.raises(
-        ConfigError, match="9 tokens have no orthonormal embeddings in a width of 8"
+        ConfigError, match="9 tokens cannot have orthonormal embeddings in a width of 8"
     ):
         OneLayerConfig(width=8).build(vocabulary=9, seeds=[0])
     OneLayerConfig(width=8, embedding="gaussian").build(vocabulary=9, seeds=[0])

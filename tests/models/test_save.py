@@ -207,7 +207,7 @@ def test_what_cannot_be_saved_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot write the model"):
         save_model(build("emb-mlp"), tmp_path / "file" / "m.safetensors")
-    with pytest.raises(ConfigError, match="replica must be from 0 to 1, got 2"):
+    with pytest.raises(ConfigError, match="'replica' must be from 0 to 1, got 2"):
         encode_model(build("emb-mlp"), 2)
     with pytest.raises(ConfigError, match="same kind, size"):
         join_replicas(

@@ -45,7 +45,7 @@ def test_positions_by_name_and_number() -> None:
     last = activations(model, WORLD, position=-1, parts=["queries"])
     assert set(last["layer"]) == set(model.layer_names)
     assert set(last["position"]) == {2}
-    with pytest.raises(DataError, match="no prompt of facts has the position 7"):
+    with pytest.raises(DataError, match="no prompt among the facts has a position 7"):
         activations(model, WORLD, position=7, parts=["facts"])
     with pytest.raises(DataError, match="unknown token 'r9'"):
         activations(model, WORLD, position="r9")

@@ -192,7 +192,7 @@ def test_what_cannot_be_patched_is_refused(trained: Any) -> None:
         name="alike", vocabulary=words, facts=facts, queries=Statements.build({})
     )
     for part, message in (
-        ("facts", "does not exist for some of the 2 statements of the role 'edge'"),
+        ("facts", "no such statement for some of the 2 statements of the role 'edge'"),
         ("queries", "no"),
     ):
         with pytest.raises(DataError, match=message):

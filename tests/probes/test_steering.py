@@ -211,7 +211,7 @@ def test_what_cannot_be_steered_is_named() -> None:
         (
             {"scale": 2.0, "position": 7},
             DataError,
-            "no statement of .* has the position 7",
+            "no statement among the .* has a position 7",
         ),
         ({"scale": 2.0, "toward": "b9"}, DataError, "unknown token 'b9'"),
         (
@@ -235,7 +235,8 @@ def test_what_cannot_be_steered_is_named() -> None:
         iw.steer(model, WORLD, at="transformer.h.9", scale=2.0)
     with (
         pytest.raises(
-            DataError, match="no prompt that the model read has the position 'r2'"
+            DataError,
+            match="none of the prompts that the model read has a position 'r2'",
         ),
         iw.steered(model, WORLD, at=BLOCK, position="r2", scale=2.0),
     ):

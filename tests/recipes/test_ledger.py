@@ -339,7 +339,7 @@ def test_a_claim_that_the_ledger_does_not_hold_is_not_judged(home) -> None:
         "not stated in the ledger before this run"
     }
     assert actions.record() == 0
-    with pytest.raises(ConfigError, match="no longer states it"):
+    with pytest.raises(ConfigError, match="no longer a claim of"):
         actions.state()
 
 

@@ -221,7 +221,7 @@ def test_a_state_of_other_facts_or_no_state_at_all_is_refused(
     with pytest.raises(StoppedError):
         solve_large(small, state=state, progress=stop_at(10))
     other = Program.of(TwoHop(n=8, identity=True).build())
-    with pytest.raises(ConfigError, match="belongs to different facts"):
+    with pytest.raises(ConfigError, match="written for different facts"):
         solve_large(other, state=state)
     with pytest.raises(ConfigError, match="a different gap"):
         solve_large(small, gap=1e-3, state=state)
@@ -287,7 +287,9 @@ def test_facts_that_exclude_each_other_have_no_solution(
     world = open_world(str(path))
     with pytest.raises(SolverError, match="no matrix with positive margins"):
         solve_large(Program.of(world))
-    with pytest.raises(SolverError, match="One program for all 4 facts was not solved"):
+    with pytest.raises(
+        SolverError, match="the program for all 4 facts together was not solved"
+    ):
         solve_whole(world, answers="several", gap=1e-2, seconds=None)
 
 

@@ -158,7 +158,7 @@ def test_no_queries_is_no_error() -> None:
         ({"gap": 0.0}, "gap must be at least 1e-7"),
         ({"iterations": 0}, "iterations must be at least 1"),
         ({"seconds": -1.0}, "seconds must be at least 0"),
-        ({"start": np.zeros((2, 2))}, r"start has shape \(2, 2\)"),
+        ({"start": np.zeros((2, 2))}, r"'start' has the shape \(2, 2\)"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, Any], says: str) -> None:

@@ -198,7 +198,7 @@ def test_it_is_what_decayed_training_ends_in() -> None:
         (1e-3, {"gap": 0.0}, "gap must be at least 1e-7"),
         (1e-3, {"iterations": 0}, "iterations must be at least 1"),
         (1e-3, {"seconds": float("nan")}, "seconds must be at least 0"),
-        (1e-3, {"start": np.zeros((2, 2))}, r"start has shape \(2, 2\)"),
+        (1e-3, {"start": np.zeros((2, 2))}, r"'start' has the shape \(2, 2\)"),
     ],
 )
 def test_options_that_cannot_be(

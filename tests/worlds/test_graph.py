@@ -381,17 +381,26 @@ def test_written_out_it_outlives_its_file(tmp_path: Path) -> None:
     [
         (
             {"shape": "cycle", "nodes": 8},
-            "'cycle' does not have nodes, .* its size is n",
+            "'nodes' does not apply to the shape 'cycle', .* its size is n",
         ),
-        ({"shape": "grid", "n": 9}, "'grid' does not have n, .* is rows, columns"),
-        ({"shape": "path-star", "branches": 3}, "'path-star' does not have branches"),
+        (
+            {"shape": "grid", "n": 9},
+            "'n' does not apply to the shape 'grid', .* is rows, columns",
+        ),
+        (
+            {"shape": "path-star", "branches": 3},
+            "'branches' does not apply to the shape 'path-star'",
+        ),
         (
             {"shape": "cycle", "header": "yes"},
             "header has no effect when shape = 'cycle'",
         ),
         ({"ends": "1,2"}, "ends has no effect when shape = 'path-star'"),
-        ({"shape": "karate-club", "arms": 3}, "'karate-club' .* it has no size"),
-        ({"shape": "edges", "links": [["a", "b"]], "rows": 2}, "'edges' does not have"),
+        ({"shape": "karate-club", "arms": 3}, "'karate-club', .* it has no size"),
+        (
+            {"shape": "edges", "links": [["a", "b"]], "rows": 2},
+            "does not apply to the shape 'edges'",
+        ),
     ],
 )
 def test_a_size_that_a_shape_does_not_have_is_refused(given, message) -> None:

@@ -224,7 +224,7 @@ def test_a_share_of_the_chains_of_some_lengths_is_trained() -> None:
         (lambda: RandomFacts(told=0.01).build(), "no fact is drawn"),
         (
             lambda: RandomFacts(objects=2, relations=2, several=1).build(),
-            "'several' requires relations with at least two answers",
+            "'several' requires that each relation has at least two possible",
         ),
     ],
 )

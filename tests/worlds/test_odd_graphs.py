@@ -145,7 +145,11 @@ def test_models_learn_it_and_probes_see_it(config) -> None:
             r"e\.csv, line 4: expected two labels .*got 'd'",
         ),
         ("e.csv", 'u,v\n"a"b,c\n', r"e\.csv, line 2: expected two labels"),
-        ("e.csv", "u,v\n", "has no edges; expected lines 'u=v', or 'u,v' in a .csv"),
+        (
+            "e.csv",
+            "u,v\n",
+            "has no edges; expected lines of the form 'u=v', or 'u,v' in a .csv file",
+        ),
         (
             "e.graphml",
             "<graphml><edge source='a'/></graphml>",

@@ -122,7 +122,7 @@ def test_stars_that_cannot_be(settings, said) -> None:
 
 
 def test_options_that_contradict_each_other(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="give pauses or task_tokens"):
+    with pytest.raises(ConfigError, match="set 'pauses' or 'task_tokens'"):
         OwnPathStar(paths=LINES, pauses=0)
     (tmp_path / "edges").write_text("a=b\n")
     with pytest.raises(DataError, match="has no path"):

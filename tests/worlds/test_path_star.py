@@ -141,7 +141,7 @@ def test_the_hardest_token_alone() -> None:
     assert np.array_equal(
         matrix(first, "path", "queries")[1], matrix(whole, "path", "queries")[1][:, :2]
     )
-    with pytest.raises(ConfigError, match="leave out one of the two"):
+    with pytest.raises(ConfigError, match="leave out 'answer' or 'reverse'"):
         PathStar(answer="first", reverse=True)
     with pytest.raises(ConfigError, match="'after_leaf' requires reversed paths"):
         PathStar(after_leaf=True)

@@ -111,7 +111,9 @@ def test_cells_may_be_long(tmp_path: Path) -> None:
 
 def test_broken_rows_are_named(tmp_path: Path) -> None:
     short = two_hop_fact(tmp_path / "a.csv", [ROWS[0], ROWS[1][:5]])
-    with pytest.raises(DataError, match=r"a.csv, line 3: 5 cells; the header has 12"):
+    with pytest.raises(
+        DataError, match=r"a.csv, line 3: the row has 5 cells, but the header has 12"
+    ):
         read_knowledge(short)
     blank = two_hop_fact(tmp_path / "b.csv", [("0", "", "Ada", "", *ROWS[0][4:])])
     with pytest.raises(DataError, match=r"b.csv, line 2: e1.value.*not be blank"):

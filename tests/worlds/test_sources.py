@@ -104,7 +104,7 @@ def test_a_dump_that_is_not_compressed_as_it_says_is_refused(tmp_path: Path) -> 
     path = tmp_path / "dump.json.gz"
     # A valid header, followed by blocks of an invalid type.
     path.write_bytes(gzip.compress(b"")[:10] + b"\xff" * 20)
-    with pytest.raises(DataError, match="is not a dump of Wikidata"):
+    with pytest.raises(DataError, match="only dumps of Wikidata"):
         read_knowledge(path)
     with pytest.raises(DataError, match=r"cannot read .* while decompressing"):
         list(wikidata.wikidata_facts(path))
@@ -165,7 +165,7 @@ def test_turtle(tmp_path: Path) -> None:
         ("f.nt", "<http://a> <http://b> .", "is not N-Triples: Invalid line"),
         ("f.rdf", "<rdf/>", r"give Turtle \(\.ttl\)"),
         ("f.db", "", "sqlite:///FILE with --query"),
-        ("f.csv.gz", "", "not a dump of Wikidata"),
+        ("f.csv.gz", "", "only dumps of Wikidata"),
     ],
 )
 def test_what_is_no_rdf_says_so(

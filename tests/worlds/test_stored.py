@@ -32,7 +32,7 @@ def test_statements_by_shape_and_role() -> None:
     assert statements.prompt(2).tolist() == [5, 6]
     with pytest.raises(DataError, match="did you mean 'path'"):
         statements.with_role("paths")
-    with pytest.raises(DataError, match="there are 2 statements"):
+    with pytest.raises(DataError, match="must have 2 entries"):
         Statements.build({"edge": ([[1], [2]], [[3], [4]])}, np.zeros(3, dtype=bool))
     with pytest.raises(DataError, match="matrices"):
         Statements.build({"edge": ([[1], [2]], [[3]])})
@@ -40,7 +40,7 @@ def test_statements_by_shape_and_role() -> None:
         Statements.build({"edge": ([[1], [2, 3]], [[3], [4]])})
     with pytest.raises(DataError, match="matrix of integers, got float64"):
         Statements.build({"edge": ([[1.5]], [[3]])})
-    with pytest.raises(DataError, match="must have one shape, got 2 shapes"):
+    with pytest.raises(DataError, match="statements have 2 shapes"):
         statements.matrix(np.arange(3))
 
 

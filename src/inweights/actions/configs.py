@@ -104,9 +104,9 @@ def from_dict(values: Mapping[str, Any]) -> Any:
     name = plain.pop("type", None)
     if name is None and "kind" not in plain:
         raise ConfigError(
-            "expected a dictionary with the key 'kind', such as {'kind': 'two-hop', 'n': 10}, "
-            "or the key 'type', such as {'type': 'Optimizer'}; its keys are "
-            f"{', '.join(map(repr, plain)) or 'none'}"
+            f"expected a dictionary with the key 'kind', such as {{'kind': 'two-hop', 'n': "
+            f"10}}, or the key 'type', such as {{'type': 'Optimizer'}}; the keys of the given "
+            f"dictionary are {', '.join(map(repr, plain)) or 'none'}"
         )
     kind = _of_kind(str(plain["kind"])) if name is None else _of_type(str(name))
     if kind is None:

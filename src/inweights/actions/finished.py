@@ -255,7 +255,7 @@ def _open(folder: RunFolder, *, again: bool) -> Outcome:
 
     home = folder.config.get("recipe")
     if not isinstance(home, str):
-        raise ConfigError(f"{folder.path} names no recipe; run its recipe again")
+        raise ConfigError(f"{folder.path} does not name its recipe; run it again")
     if home.startswith(_STUDY):
         from inweights.experiments.studies.study import study_recipe
 

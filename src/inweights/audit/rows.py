@@ -218,7 +218,9 @@ def token_counter(folder: str | Path) -> Counter:
     transformers = optional("hf", "counting tokens")
     path = Path(folder)
     if not path.is_dir():
-        raise DataError(f"the folder of the tokenizer, {path}, does not exist")
+        raise DataError(
+            f"the folder {path}, which should contain the tokenizer, does not exist"
+        )
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             path, local_files_only=True, trust_remote_code=False

@@ -99,7 +99,8 @@ def _measure(text: str) -> None:
             raise ValueError(f"line {line}: a key has more than {MAX_PARTS} parts")
         if depth > MAX_DEPTH:
             raise ValueError(
-                f"line {line}: a value is nested too deeply, in {depth} brackets"
+                f"line {line}: a value is nested too deeply: it is inside {depth} pairs of "
+                "brackets"
             )
         if length > MAX_KEY and (
             kind == "bare" or piece == "=" or (header and piece == "]")

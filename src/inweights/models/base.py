@@ -281,7 +281,7 @@ class Model(ReadableStates):
         for replica in replicas:
             if not 0 <= replica < self.replicas:
                 raise ConfigError(
-                    f"replica must be from 0 to {self.replicas - 1}, got {replica}"
+                    f"'replica' must be from 0 to {self.replicas - 1}, got {replica}"
                 )
         chosen = list(replicas)
         rows = {name: value[chosen] for name, value in state.items()}

@@ -149,7 +149,7 @@ def _exportable(model: GPT, replica: int) -> GPTConfig:
     _refuse_what_gpt2_lacks(msgspec.structs.replace(model.config, loops=model.loops))
     if not -model.replicas <= replica < model.replicas:
         raise ConfigError(
-            f"replica must be from {-model.replicas} to {model.replicas - 1}, got {replica}"
+            f"'replica' must be from {-model.replicas} to {model.replicas - 1}, got {replica}"
         )
     return model.config
 

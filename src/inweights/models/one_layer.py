@@ -161,8 +161,8 @@ class OneLayer(Model):
         super().__init__(replicas, vocabulary, candidates)
         if config.embedding == "orthonormal" and vocabulary > config.width:
             raise ConfigError(
-                f"one-layer.width: {vocabulary} tokens have no orthonormal embeddings in a width "
-                f"of {config.width}; increase the width, or use embedding = 'gaussian'"
+                f"one-layer.width: {vocabulary} tokens cannot have orthonormal embeddings in a "
+                f"width of {config.width}; increase the width, or use embedding = 'gaussian'"
             )
         self.config = config
         hidden = 1 if config.mlp == "folded" else config.hidden

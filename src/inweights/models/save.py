@@ -158,7 +158,7 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
     if replica is not None:
         if not 0 <= replica < model.replicas:
             raise ConfigError(
-                f"replica must be from 0 to {model.replicas - 1}, got {replica}"
+                f"'replica' must be from 0 to {model.replicas - 1}, got {replica}"
             )
         for name, value in tensors.items():
             # What all replicas share is a part of none, and would be cut along another

@@ -217,5 +217,5 @@ def _blocks(
                 )
     if not some:
         raise DataError(
-            f"no prompt of {' and '.join(parts)} has the position {position!r}"
+            f"no prompt among the {' and '.join(parts)} has a position {position!r}"
         )

@@ -107,8 +107,8 @@ def _check_single(table: pl.DataFrame, values: str, keys: list[str]) -> None:
         else ""
     )
     raise DataError(
-        f"'{values}' has {first[chr(0) + 'len']} numbers for {where}, but a cell of a wide table "
-        f"can hold only one.{apart}"
+        f"'{values}' has {first[chr(0) + 'len']} numbers for {where}, but a cell of a wide "
+        f"table can hold only one number.{apart}"
     )
 
 

@@ -154,7 +154,7 @@ def check_name(name: str, where: str) -> None:
     """
     if len(name) > MAX_NAME:
         raise DataError(
-            f"{where}: a name has {len(name):,} characters, '{name[:40]}…'; at most "
+            f"{where}: the name '{name[:40]}…' has {len(name):,} characters; at most "
             f"{MAX_NAME:,} are allowed"
         )
 

@@ -135,7 +135,7 @@ def train(
     """
     if every < 1:
         raise ConfigError(
-            f"the interval of recorded losses must be at least 1, got {every}"
+            f"the interval between recorded losses must be at least 1, got {every}"
         )
     options = RunOptions(
         observers=observers,

@@ -184,7 +184,9 @@ class Altered(Config, tag_field="kind", tag="altered"):
         check_names("role", without, facts.role_names, error=DataError)
         names = [name for name in facts.role_names if name not in without]
         if not names:
-            raise DataError(f"no fact remains without the roles {', '.join(without)}")
+            raise DataError(
+                f"no fact remains after removing the roles {', '.join(without)}"
+            )
         rng = Streams(seed).numpy(WORLD, "altered")
         altered = Statements.build({})
         for name in names:

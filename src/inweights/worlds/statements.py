@@ -117,7 +117,7 @@ class Statements:
             outside = np.full(len(roles), outside)
         if outside.shape != roles.shape:
             raise DataError(
-                f"out_of_distribution has shape {outside.shape}; there are {len(roles)} statements"
+                f"'out_of_distribution' must have {len(roles)} entries, got shape {outside.shape}"
             )
         return cls(
             *flatten_rows(prompts_of.values()),
@@ -250,7 +250,7 @@ class Statements:
         """
         shapes = list(self.by_shape(indices))
         if len(shapes) != 1:
-            raise DataError(f"statements must have one shape, got {len(shapes)} shapes")
+            raise DataError(f"statements have {len(shapes)} shapes; expected only one")
         return shapes[0][1:]
 
     def by_shape(self, indices: Ids | None = None) -> Iterator[tuple[Ids, Ids, Ids]]:

@@ -149,7 +149,7 @@ def state(
             home = name.rpartition("/")[0]
             if home == recipe.name and name not in now and not entry.withdrawn:
                 raise ConfigError(
-                    f"{name} is in the ledger, but {home} no longer states it; "
+                    f"the ledger contains {name}, but this is no longer a claim of {home}; "
                     f"first run 'inweights claims withdraw {name} --why …'"
                 )
         for claim in recipe.claims:

@@ -100,8 +100,8 @@ def add_seeds_until_decided(
     first = max((first_seeds(one, seeds, ALPHA) for one in claims), default=0)
     if not 0 < first <= most:
         raise ConfigError(
-            f"expected at least one claim, and 'most' of at least {first}, the number of seeds "
-            f"for a first verdict; got {len(claims)} claims and most = {most}"
+            f"expected at least one claim, and 'most' must be at least {first} (the number of "
+            f"seeds for a first verdict); got {len(claims)} claims and most = {most}"
         )
     found: dict[int, ClaimResult] = {}
     count = first

@@ -100,7 +100,7 @@ def verify(
         # Recipes were timed only at this scale.
         if scale != "cpu":
             raise ConfigError(
-                f"verify --dry-run estimates the cost at scale 'cpu' only, got '{scale}'"
+                f"verify --dry-run can estimate the cost only at scale 'cpu', got '{scale}'"
             )
         console.catalogue.costs(actions.costs(only=only, runs=runs), json=verdicts.json)
         return 0

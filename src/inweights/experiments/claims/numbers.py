@@ -215,7 +215,7 @@ def _per_seed(
         except pl.exceptions.PolarsError:
             kind = table.schema[column]
             raise DataError(
-                f"{column} contains {kind}, but is compared with {value!r}. {hint}"
+                f"the column '{column}' contains {kind}, but is compared with {value!r}. {hint}"
             ) from None
         if not len(left):
             known = list(map(_plain, table[column].unique(maintain_order=True)))

@@ -132,7 +132,8 @@ class Score(Config):
             )
         if not other.where or self.where == other.where:
             raise ConfigError(
-                f"{self.table}.{self.column} minus itself is always 0; select other rows with 'at'"
+                f"the difference of {self.table}.{self.column} and itself is always 0; select "
+                "different rows with 'at'"
             )
         low, high = self.bounds or (-math.inf, math.inf)
         return structs.replace(

@@ -75,7 +75,7 @@ class Target(Config):
     def __post_init__(self) -> None:
         if self.least is None and self.most is None:
             raise ConfigError(
-                "a target needs a smallest value (least) or a largest value (most)"
+                "a target needs a smallest value ('least') or a largest value ('most')"
             )
         if self.least != self.least or self.most != self.most:
             raise ConfigError("the ends of a target must be numbers, got nan")

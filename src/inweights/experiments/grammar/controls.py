@@ -73,7 +73,7 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
     """
     if isinstance(names, str):
         raise ConfigError(
-            f"controls must be a list of names, such as [{names!r}], got {names!r}"
+            f"'controls' must be a list of names, such as [{names!r}], got {names!r}"
         )
     if not names:
         return list(trials)
@@ -128,7 +128,8 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
     """
     if not {CONTROL, "seed"} <= set(table.columns):
         raise DataError(
-            f"the table has no columns '{CONTROL}' and 'seed'; sweep with controls=[…]"
+            f"the table needs the columns '{CONTROL}' and 'seed'; run the sweep with "
+            "controls=[…]"
         )
     split = table.columns.index("seed")
     own = table.columns[split + 1 :]
@@ -136,8 +137,8 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
     value = value or (shown.value if shown else "")
     if value not in own:
         raise DataError(
-            f"no column is given that can be compared; pass value=NAME with one of the columns "
-            f"{', '.join(own)}"
+            "the table has no default column to compare; pass value=NAME with one of the "
+            f"columns {', '.join(own)}"
         )
     kind = table.schema[value]
     if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null)):

@@ -105,7 +105,7 @@ class Measure:
     def __post_init__(self) -> None:
         if not callable(self.probe):
             raise ConfigError(
-                f"probe must be a function, such as iw.probes.accuracy, got {self.probe!r}"
+                f"'probe' must be a function, such as iw.probes.accuracy, got {self.probe!r}"
             )
         if not self.name:
             object.__setattr__(self, "name", _name(self.probe))
@@ -116,7 +116,7 @@ class Measure:
         check_size(f"measure '{self.name}': every", self.every, least=0, most=10**9)
         if self.every % 1:
             raise ConfigError(
-                f"measure '{self.name}': every must be a whole number, got {self.every}"
+                f"measure '{self.name}': 'every' must be a whole number, got {self.every}"
             )
 
     @cached_property

@@ -195,10 +195,12 @@ def _metric_of(sample: dict[str, Any], wanted: str, file: Path) -> str:
         missing = f"'{wanted}'" if wanted else " or ".join(_METRICS)
         if not available:
             raise DataError(
-                f"{file} was not written by lm-eval, because a question has no metric {missing}"
+                f"{file} is not a file of answers from lm-eval: a question has no metric "
+                f"{missing}"
             )
         raise DataError(
-            f"{file}: a question has no metric {missing}; it has {', '.join(available)}"
+            f"{file}: a question has no metric {missing}; its metrics are "
+            f"{', '.join(available)}"
         )
     value = sample[names[0]]
     if not isinstance(value, int | float):
@@ -215,8 +217,8 @@ def _of_evaluate(file: Path) -> Iterator[tuple[str, str, str, float]]:
     answers = made.get("answers")
     if not isinstance(answers, list):
         raise DataError(
-            f"{file} has no answers; expected what 'inweights evaluate MODEL DATA "
-            "--json' prints, or samples_*.jsonl from lm-eval"
+            f"{file} has no answers; expected the output of 'inweights evaluate MODEL DATA "
+            "--json', or samples_*.jsonl from lm-eval"
         )
     for row in answers:
         if row.get("when", "after") == "after":

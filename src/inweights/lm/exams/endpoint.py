@@ -239,8 +239,8 @@ def ask_endpoint(
             pass
     if lost:
         raise RunError(
-            f"{lost[0]}; {done} of {len(prompts)} answers are stored; repeat the call "
-            "to request the others"
+            f"{lost[0]}; {done} of {len(prompts)} answers are stored; repeat the call to "
+            "request the remaining answers"
         )
     rows = []
     for q in questions:

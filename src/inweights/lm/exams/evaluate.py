@@ -95,7 +95,7 @@ def ask_with_thought(
     if not chained:
         raise DataError(
             "a chain of thought requires questions with the column 'steps', which contains "
-            "the prompts of both hops; no question has steps"
+            "the prompts of both hops; this column is empty for all given questions"
         )
     firsts = [q.steps[0] for q in chained]
     tell = (lambda d, n: progress(d, n, "thinking")) if progress else None

@@ -101,7 +101,8 @@ def encode(
             learnt.append(lm.tokenizer.eos_token_id)
         if len(before) + len(learnt) < 2:
             raise DataError(
-                f"example {number + 1} ('{example.completion}') has only one token"
+                f"example {number + 1} ('{example.completion}') has only one token, but at "
+                "least two are needed, since the first token of a text cannot be predicted"
             )
         # The first token of a text cannot be predicted.
         start = max(1, len(before))

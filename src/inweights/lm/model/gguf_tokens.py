@@ -90,8 +90,8 @@ def _rules_of(tokenizer: Any) -> dict[str, Any]:
         )
     if not model["merges"]:
         raise DataError(
-            "this tokenizer has no merges, only single bytes, and programs that read "
-            "GGUF reject such a tokenizer"
+            "the tokens of this tokenizer are single bytes, without merges; programs that "
+            "read GGUF reject such a tokenizer"
         )
     return rules
 

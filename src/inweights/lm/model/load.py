@@ -238,7 +238,7 @@ def _read(
             if what == "tokenizer":
                 raise DataError(
                     f"{place} contains no tokenizer that transformers can read; expected "
-                    "tokenizer.json or what AutoTokenizer.save_pretrained writes"
+                    "tokenizer.json or the files that AutoTokenizer.save_pretrained writes"
                 ) from None
             raise DataError(
                 f"cannot read the model in {place}: {''.join(reason)}"

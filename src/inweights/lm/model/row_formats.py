@@ -155,8 +155,8 @@ def _of_turns(turns: Any, who: str, what: str) -> tuple[str, str]:
         text = turn.get(what) if isinstance(turn, Mapping) else None
         if speaker not in _SPEAKERS or not isinstance(text, str) or not text.strip():
             raise DataError(
-                f"a turn must have the keys '{who}' (one of {', '.join(_SPEAKERS)}) and "
-                f"'{what}' (a text that is not blank), got {turn!r}"
+                f"each turn of a conversation must have the keys '{who}' (one of "
+                f"{', '.join(_SPEAKERS)}) and '{what}' (a text that is not blank), got {turn!r}"
             )
         said.append((_SPEAKERS[speaker], text))
     speakers = [speaker for speaker, _ in said if speaker != "system"]

@@ -69,6 +69,6 @@ def accelerator_of_processes() -> Any:
         from accelerate import Accelerator
     except ImportError:
         raise ConfigError(
-            "several processes require accelerate: pip install accelerate"
+            "training in several processes requires accelerate: pip install accelerate"
         ) from None
     return Accelerator()

@@ -54,7 +54,7 @@ def token_ids(
         lacking = [name for name in names if name not in tokens]
         if lacking:
             raise DataError(
-                f"tokens has no id for the world's token '{lacking[0]}' ({len(lacking)} of "
+                f"'tokens' has no id for the world's token '{lacking[0]}' ({len(lacking)} of "
                 f"{len(names)} are missing)"
             )
         tokens = [tokens[name] for name in names]

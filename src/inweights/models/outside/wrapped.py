@@ -109,7 +109,7 @@ class Wrapped(ModuleCaller):
         """
         if not 0 <= replica < self.replicas:
             raise ConfigError(
-                f"replica must be from 0 to {self.replicas - 1}, got {replica}"
+                f"'replica' must be from 0 to {self.replicas - 1}, got {replica}"
             )
         load_replica(self, self._names, state, replica)
 

@@ -96,7 +96,8 @@ def agreement(
         )
     if model.replicas < 2:
         raise DataError(
-            "agreement requires at least two replicas; train with at least two seeds"
+            "the agreement between replicas can be measured only for at least two replicas; "
+            "train with at least two seeds"
         )
     vectors = _vectors(model, worlds, layer)
     leading = [_leading(one, dimensions) for one in vectors]
@@ -201,8 +202,8 @@ def arrange(
         or not np.isfinite(points).all()
     ):
         raise DataError(
-            f"{method} requires finite points [N, D], at least {_LEAST[method]}, got shape "
-            f"{list(points.shape)}"
+            f"{method} requires at least {_LEAST[method]} finite points of shape [N, D], got "
+            f"the shape {list(points.shape)}"
         )
     if not 1 <= dimensions <= min(points.shape):
         raise ConfigError(

@@ -141,7 +141,7 @@ def node_vectors(
         table = model.token_table
         if table is None:
             raise DataError(
-                f"the model has no table of token embeddings; layer must be one of "
+                "the model has no table of token embeddings; 'layer' must be one of "
                 f"{', '.join(model.layer_names)}"
             )
         vectors = table[:, :nodes]

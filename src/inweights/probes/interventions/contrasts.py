@@ -129,7 +129,7 @@ def _partners(prompts: Ids, answers: Ids, role: str) -> Ids:
         if (partners >= 0).all():
             return partners
     raise DataError(
-        "activation patching requires, for each statement, another one of the same length "
-        "with a different prompt and a different answer; it does not exist for some of the "
-        f"{count} statements of the role '{role}'"
+        "activation patching requires, for each statement, another statement of the same "
+        "length with a different prompt and a different answer; there is no such statement "
+        f"for some of the {count} statements of the role '{role}'"
     )

@@ -129,7 +129,9 @@ def steered(
     with model.hooks({spot.name: edit}):
         yield
     if missing:
-        raise DataError(f"no prompt that the model read has the position {position!r}")
+        raise DataError(
+            f"none of the prompts that the model read has a position {position!r}"
+        )
 
 
 @holds(whole=170, kept=8)
@@ -236,7 +238,7 @@ def steer(
                 rows += by_replica(model.replicas, **about, change=change, **found)
     if not rows:
         raise DataError(
-            f"no statement of {' and '.join(chosen)} has the position {position!r}"
+            f"no statement among the {' and '.join(chosen)} has a position {position!r}"
         )
     return pl.DataFrame(rows)
 

@@ -170,8 +170,8 @@ def _check_graph(name: str, graph: Graph) -> int:
         )
     if not _has_far_nodes(*edge_ends(world)):
         raise ConfigError(
-            f"in graph '{name}' all connected nodes are neighbours, so no geometry can "
-            "be measured"
+            f"in graph '{name}', all nodes that a path connects are neighbours, so no geometry "
+            "can be measured"
         )
     return count
 

@@ -56,7 +56,8 @@ def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
     """
     if not rho >= 1:
         raise ConfigError(
-            f"rho, the number of copies of the similarity premise, must be at least 1, got {rho}"
+            "'rho' (the number of copies of the similarity premise) must be at least 1, got "
+            f"{rho}"
         )
     courses: dict[str, tuple[dict[str, float], ...]] = {
         "joint": ({"category": rho, "similarity": rho, "attribution": 1.0},),

@@ -84,8 +84,9 @@ def _adder(known: dict[str, Any], kind: str) -> Callable[[D], D]:
             function.__qualname__,
         ):
             raise ConfigError(
-                f"drawing '{kind}' is already {old.__module__}.{old.__qualname__}; "
-                f"choose another name for {function.__module__}.{function.__qualname__}"
+                f"the drawing '{kind}' is already defined by "
+                f"{old.__module__}.{old.__qualname__}; choose another name for "
+                f"{function.__module__}.{function.__qualname__}"
             )
         known[kind] = function
         return function

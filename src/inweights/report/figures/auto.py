@@ -182,7 +182,7 @@ class Auto:
             names = ", ".join(map(str, table[tidy.MEASURE].unique(maintain_order=True)))
             raise DataError(
                 f"the table contains several measures: {names}; draw one with "
-                'where={"measure": …}, or give a column that they share as y'
+                'where={"measure": …}, or give as "y" a column that all of them have'
             )
         empty = [n for n in table.columns if table[n].null_count() == len(table)]
         return table.drop(*([] if tidy.MEASURE in split else [tidy.MEASURE]), *empty)
@@ -225,17 +225,17 @@ def _only_number(table: pl.DataFrame) -> str:
         texts = [name for name in after if table[name].dtype == pl.String]
         if texts:
             raise DataError(
-                "the drawing 'auto' found no numeric column after 'seed'; "
-                f"'{texts[0]}' contains text, which is neither drawn nor averaged; "
-                "also return numbers"
+                f"the drawing 'auto' found no numeric column after 'seed'; '{texts[0]}' "
+                "contains text, which can be neither drawn nor averaged; return a column of "
+                "numbers as well"
             )
         raise DataError(
-            "the drawing 'auto' found no numeric column after 'seed'; give one as y"
+            "the drawing 'auto' found no numeric column after 'seed'; give one as 'y'"
         )
     if len(floats) > 1:
         raise UndeclaredError(
-            "the drawing 'auto' does not know which column to draw; give y, one of: "
-            f"{', '.join(floats)}. A probe of your own can declare the column with "
+            "the drawing 'auto' cannot decide which column to draw; give one of these columns "
+            f"as 'y': {', '.join(floats)}. A probe of your own can declare the column with "
             "@inweights.experiments.shows"
         )
     return floats[0]

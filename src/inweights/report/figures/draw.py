@@ -168,7 +168,8 @@ def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> P
         return _drawn(found, figure, named)
     if found is not lines.Lines:
         raise ConfigError(
-            f"'{kind}' creates its own figure; only 'lines' draws into axes"
+            f"the drawing '{kind}' creates its own figure; only 'lines' can draw into given "
+            "axes"
         )
     return _drawn(Panel, figure, named, axes)
 

@@ -49,7 +49,8 @@ def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
     flat = np.asarray(values, dtype=np.float64).ravel()
     if not np.isfinite(flat).all():
         raise DataError(
-            "a film contains numbers that are not finite; its training diverged"
+            "a film contains numbers that are infinite or NaN, because the recorded training "
+            "diverged"
         )
     # If all numbers are zero, any scale other than zero is possible.
     scale = float(np.abs(flat).max(initial=0.0)) / 32767 or 1.0

@@ -220,6 +220,6 @@ class ObjectStore:
         except converted as error:
             why = str(error).strip().partition("\n")[0]
             raise WriteError(
-                f"{self.address}: cannot read or write {name}: {why}; nothing is lost, repeat the "
-                "command to continue"
+                f"{self.address}: cannot read or write {name}: {why}; nothing is lost; repeat "
+                "the command to continue"
             ) from error

@@ -125,8 +125,8 @@ def curriculum_cosine(
     """
     if not (rho >= 1 and math.isfinite(rho)):
         raise ConfigError(
-            "'rho', the number of copies of the similarity premise, must be at least 1, "
-            f"got {rho}"
+            "'rho' (the number of copies of the similarity premise) must be at least 1, got "
+            f"{rho}"
         )
     if not (noise >= 0 and math.isfinite(noise)):
         raise ConfigError(f"noise must be at least 0, got {noise}")

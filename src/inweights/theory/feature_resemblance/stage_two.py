@@ -91,7 +91,7 @@ def stage_two(
             f"expected one number of steps per phase ({len(phases)}), got {len(steps)}"
         )
     if min(steps) < 1:
-        raise ConfigError(f"steps of each phase must be at least 1, got {min(steps)}")
+        raise ConfigError(f"'steps' of each phase must be at least 1, got {min(steps)}")
     learnt = StageOneResult.by_attention(
         world,
         phases[0],

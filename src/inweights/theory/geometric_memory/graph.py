@@ -216,5 +216,6 @@ def check_adjacency(a: Floats) -> None:
     """
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not (a >= 0).all():
         raise DataError(
-            f"an adjacency must be a square matrix of non-negative numbers, got shape {a.shape}"
+            "an adjacency matrix must be a square matrix of non-negative numbers, got shape "
+            f"{a.shape}"
         )

@@ -214,7 +214,7 @@ def descend(
         if not np.isfinite(v).all():
             bad = np.flatnonzero(~np.isfinite(v).all((1, 2))).tolist()
             raise SolverError(
-                f"replicas {bad} diverged by step {step}; lower the learning rate"
+                f"replicas {bad} diverged at or before step {step}; lower the learning rate"
             )
         kept.append((updates.losses(v, u), v.copy()))
     return Trajectory(

@@ -268,7 +268,7 @@ def eigenspaces(
     square = symmetric.ndim == 2 and symmetric.shape[0] == symmetric.shape[1]
     if not (square and np.allclose(symmetric, symmetric.T, atol=1e-10)):
         raise DataError(
-            "expected a symmetric matrix [N, N], such as spectral.operator returns"
+            "expected a symmetric matrix [N, N], as returned by spectral.operator"
         )
     count = len(symmetric)
     check_memory(f"the spectrum of {count:,} nodes", 8 * 5 * count**2, error=DataError)

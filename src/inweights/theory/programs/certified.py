@@ -121,5 +121,6 @@ def check_limits(
         check_size("seconds", seconds, least=0, most=np.inf)
     if start is not None and start.shape != program.shape:
         raise ConfigError(
-            f"start has shape {start.shape}, but the templates have {program.shape}"
+            f"'start' has the shape {start.shape}, but the templates have the shape "
+            f"{program.shape}"
         )

@@ -91,8 +91,8 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
         if not _same_form(other, first):
             raise DataError(
                 "the worlds of all replicas must have the same number of tokens, and their "
-                "statements must have the same lengths, the same roles and the same marks "
-                "for out-of-distribution; train separate models on worlds that differ in "
+                "statements must have the same lengths, the same roles and the same "
+                "out-of-distribution flags; train separate models on worlds that differ in "
                 "this respect"
             )
     return given

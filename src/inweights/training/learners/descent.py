@@ -125,9 +125,9 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
         if every and not _is_tied(model):
             raise ConfigError(
-                "an untied model can be measured only at the end of the descent, "
-                "because the targets of earlier steps are not stored; leave out "
-                f"'every', got {every}"
+                "an untied model can be measured only at the end of the descent, because the "
+                "targets of earlier steps are not stored; leave out 'every', which was set to "
+                f"{every}"
             )
         record = range(0, self.steps + 1, every) if every else ()
         run = self.trajectory(world, model, seed, record)
@@ -225,8 +225,8 @@ def _is_tied(model: Any) -> bool:
 
     if not isinstance(model, Node2VecConfig):
         raise ConfigError(
-            "the learner descent trains only the model node2vec, got "
-            f"{model!r}; choose this model, or a different learner"
+            f"the learner 'descent' trains only the model 'node2vec', got {model!r}; choose "
+            "this model, or a different learner"
         )
     return model.tied
 

@@ -283,13 +283,13 @@ def check_task(task: _Task, kind: str) -> None:
         )
     if not task.pauses and not task.task_tokens:
         raise ConfigError(
-            f"{kind}: without a pause and without task tokens, a leaf would be the prompt of both "
-            "an edge and a path; give pauses or task_tokens"
+            f"{kind}: without a pause and without task tokens, a leaf would be the prompt of "
+            "both an edge and a path; set 'pauses' or 'task_tokens'"
         )
     if task.reverse and task.answer == "first":
         raise ConfigError(
-            f"{kind}: answer = 'first' is not defined for reversed paths; leave out one of "
-            "the two"
+            f"{kind}: answer = 'first' cannot be combined with reversed paths; leave out "
+            "'answer' or 'reverse'"
         )
 
 

@@ -89,14 +89,14 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         check_size("random-facts: popularity", self.popularity, least=0)
         if not (0 < self.told <= 1 and 0 <= float(self.identity) <= 1):
             raise ConfigError(
-                "random-facts.told must be above 0 and at most 1, and identity from 0 to 1; "
-                f"got {self.told} and {self.identity}"
+                "random-facts.told must be above 0 and at most 1, and random-facts.identity "
+                f"from 0 to 1; got {self.told} and {self.identity}"
             )
         least = min(round(self.told * n) for n in self.levels[:-1])
         if not 0 <= self.several <= least or not 0 <= 2 * self.pairs <= self.levels[0]:
             raise ConfigError(
                 f"random-facts: 'several' must be from 0 to {least} and 'pairs' from 0 to "
-                f"{self.levels[0] // 2}, got {self.several} and {self.pairs}"
+                f"{self.levels[0] // 2}, got several = {self.several} and pairs = {self.pairs}"
             )
 
     @property
@@ -163,8 +163,8 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         column = bridges[np.sort(some)][:, None]
         if not rows:
             raise ConfigError(
-                f"random-facts: no fact is drawn, since {self.told} × {max(self.levels)} entities "
-                "rounds to 0; increase `told` or the number of entities"
+                f"random-facts: no fact is drawn, since {self.told} × {max(self.levels)} "
+                "entities rounds to 0; increase `told` or the number of entities"
             )
         table = np.array(rows)
         facts = {"triple": (table[:, :2], table[:, 2:]), "identity": (column, column)}
@@ -230,8 +230,8 @@ def _second_values(
     """Return a further fact with a different value for each given fact."""
     if rows and len(answers) < 2:
         raise ConfigError(
-            "random-facts: 'several' requires relations with at least two answers; increase "
-            "the number of bridges or objects, or set 'crossing'"
+            "random-facts: 'several' requires that each relation has at least two possible "
+            "answers; increase the number of bridges or objects, or set 'crossing'"
         )
     further: Rows = []
     for subject, relation, value in rows:

@@ -128,8 +128,9 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             )
         if self.unseen and (not self.trained or self.bridges is None):
             raise ConfigError(
-                "two-hop: unseen hops require trained two-hop facts and shared bridges; give "
-                f"trained and bridges, got {self.trained} and {self.bridges}"
+                "two-hop: unseen hops require trained two-hop facts and shared bridges; set "
+                f"'trained' and 'bridges', got trained = {self.trained} and bridges = "
+                f"{self.bridges}"
             )
 
     @property

@@ -203,7 +203,8 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
     names = [row.category for row in rows]
     if 2 * max(map(names.count, names)) > len(rows):
         raise DataError(
-            "more than half of the rows have the same category; give more categories"
+            "more than half of the rows have the same category, so the categories cannot be "
+            "shuffled; use rows with more categories"
         )
     rng = Streams(seed).numpy(WORLD, "categories")
     # Sorted by category in a drawn order, a shift by the largest group moves each to

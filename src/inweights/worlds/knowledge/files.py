@@ -122,7 +122,8 @@ def _of_file(path: Path, source: Source) -> Iterator[Row]:
         yield from _named(wikidata_facts(path))
     elif suffix in (".gz", ".bz2"):
         raise DataError(
-            f"{path} is compressed, and is not a dump of Wikidata; decompress it first"
+            f"{path} is compressed, and only dumps of Wikidata can be read compressed; "
+            "decompress it first"
         )
     else:
         yield from _of_text(path, source)

@@ -60,7 +60,9 @@ def read_labels(path: str | Path) -> dict[str, str]:
     file = Path(path)
     found = _from_json(file) if file.suffix.lower() == ".json" else _from_text(file)
     if not found:
-        raise DataError(f"{file} contains no labels; expected lines 'id,label'")
+        raise DataError(
+            f"{file} contains no labels; expected lines of the form 'id,label'"
+        )
     return distinct_names(found)
 
 
@@ -166,7 +168,8 @@ def _from_json(file: Path) -> dict[str, str]:
         found = list(found.items())
     else:
         raise DataError(
-            f"{file}: expected an object with ids as keys, or a list of objects with an id each"
+            f"{file}: expected an object with ids as keys, or a list of objects that each have "
+            "an id"
         )
     labels: dict[str, str] = {}
     for key, value in found:

@@ -184,6 +184,7 @@ def _linked(
         names = (nodes.get(start, start), kind.strip(), nodes.get(end, end))
         if not all(names):
             raise DataError(
-                f"{path}, line {number}: a relationship lacks its type or an end: {names}"
+                f"{path}, line {number}: a relationship has no type, or one of its two nodes "
+                f"has no name: {names}"
             )
         yield number, Fact(names)

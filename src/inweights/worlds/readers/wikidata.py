@@ -91,8 +91,8 @@ def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
         for relation, value, is_item in _statements(item, f"{path}, line {line}"):
             if len(triples) == MAX_ROWS:
                 raise DataError(
-                    f"{path} has more than {MAX_ROWS:,} statements, the limit; use a "
-                    "subset of the items"
+                    f"{path} has more statements than the limit of {MAX_ROWS:,}; use a subset "
+                    "of the items"
                 )
             triples.append((line, item["id"], relation, value, is_item))
     ids: set[str] = set()

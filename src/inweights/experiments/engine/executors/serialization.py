@@ -200,6 +200,7 @@ def _find(name: Any, plugins: Sequence[str]) -> Any:
         plugins
     ):
         raise ConfigError(
-            f"{name} is defined neither in the library nor in a plugin; name its own module"
+            f"{name} is defined neither in the library nor in a plugin; name the module that "
+            "defines it"
         )
     return found

@@ -107,7 +107,8 @@ def card_of(folder: Path) -> Path:
     card = folder / "README.md"
     if not card.is_file():
         raise DataError(
-            f"{folder} has no card, README.md, which 'inweights finetune' writes"
+            f"{folder} has no model card (the file README.md, which 'inweights finetune' "
+            "writes)"
         )
     return card
 

@@ -83,7 +83,7 @@ class StateFile:
             ) from error
         if str(state.pop(_MARK, "")) != self._mark:
             raise ConfigError(
-                f"{self.path} belongs to different facts, a different gap or a "
+                f"{self.path} was written for different facts, for a different gap or by a "
                 "different version; choose another file, or remove this one"
             )
         return state

@@ -152,7 +152,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
         if self.paths and self.shape not in (*ROOTED, "file"):
             raise ConfigError(
                 f"graph: a {self.shape} has no root and no leaves, and therefore no path "
-                f"queries; leave out paths, or use one of {', '.join(ROOTED)}"
+                f"queries; leave out 'paths', or use one of {', '.join(ROOTED)}"
             )
 
     def labels(self, seed: int = 0) -> Ids:

@@ -140,7 +140,7 @@ def refuse_settings_of_other_shapes(config: Config) -> None:
         if getattr(config, name) != defaults[name]:
             takes = f"its size is {', '.join(own)}" if own else "it has no size"
             raise ConfigError(
-                f"graph: the shape '{shape}' does not have {name}, which was set to "
+                f"graph: '{name}' does not apply to the shape '{shape}', but was set to "
                 f"{getattr(config, name)}; {takes}"
             )
 

@@ -244,7 +244,7 @@ def _wide_rows(
         where = f"{path}, line {number}"
         if len(cells) > len(names):
             raise DataError(
-                f"{where}: {len(cells)} cells, but the header has {len(names)}"
+                f"{where}: the row has {len(cells)} cells, but the header has {len(names)}"
             )
         for k, cell in enumerate(cells):
             if k == subject or not names[k]:
@@ -265,6 +265,8 @@ def _chains(path: Path, names: list[str], rows: Rows) -> Iterator[Row]:
     for number, cells in rows:
         where = f"{path}, line {number}"
         if len(cells) != len(names):
-            raise DataError(f"{where}: {len(cells)} cells; the header has {len(names)}")
+            raise DataError(
+                f"{where}: the row has {len(cells)} cells, but the header has {len(names)}"
+            )
         facts = published.two_hop_facts(dict(zip(names, cells, strict=True)), where)
         yield from (Row(number, fact, chain=True) for fact in facts)

@@ -96,7 +96,7 @@ def read_edges(
         check_name(label, str(file))
     if not edges.links:
         raise DataError(
-            f"{file} has no edges; expected lines 'u=v', or 'u,v' in a .csv"
+            f"{file} has no edges; expected lines of the form 'u=v', or 'u,v' in a .csv file"
         )
     return edges
 

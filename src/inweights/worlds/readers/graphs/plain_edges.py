@@ -48,7 +48,9 @@ def read_paths(path: str | Path) -> EdgeList:
     file = Path(path)
     edges = read_plain(file, read_text(file), complete=False)
     if not edges.paths:
-        raise DataError(f"{file} has no paths; expected lines 'leaf=root,…,leaf'")
+        raise DataError(
+            f"{file} has no paths; expected lines of the form 'leaf=root,…,leaf'"
+        )
     steps = chain.from_iterable(map(pairwise, edges.paths))
     # An edge that is written in either direction is there.
     written = set(map(frozenset, edges.links))

@@ -163,8 +163,8 @@ def _chosen(
     """Return the columns that the caller specifies, by name or by number from 1."""
     if len(columns) != len(needed):
         raise ConfigError(
-            f"columns must contain {len(needed)} names, for {', '.join(needed)}; "
-            f"got {', '.join(columns)}"
+            f"'columns' must contain {len(needed)} names, for {', '.join(needed)}; got "
+            f"{', '.join(columns)}"
         )
     lower = list(map(str.casefold, header))
     places = []
@@ -178,7 +178,7 @@ def _chosen(
             raise unknown_name("column", column, known)
     if len(set(places)) < len(places):
         raise ConfigError(
-            f"columns must name different columns, got {', '.join(columns)}"
+            f"'columns' must name different columns, got {', '.join(columns)}"
         )
     return dict(zip(needed, places, strict=True))
 
