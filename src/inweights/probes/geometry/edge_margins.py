@@ -276,10 +276,10 @@ class _Rows:
     def margins(
         self, logits: Float[Floats, "K S N"], *, itself: bool
     ) -> tuple[Floats, Floats]:
-        """Return the margins of the neighbours with the extreme logits, ``[K, n]``.
+        """Return the margins of each node's most and least likely neighbours, both ``[K, n]``.
 
-        Nodes without neighbours, or whose neighbours are all other nodes, are left out,
-        so that ``n`` may be smaller than ``S``.
+        The ``n`` nodes are those of the ``S`` chosen nodes that have a neighbour and for
+        which some other node is not a neighbour.
         """
         # A loop at a node is an edge, but a node is no neighbour of its own.
         own = np.zeros_like(self.near)

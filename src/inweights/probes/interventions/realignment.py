@@ -222,7 +222,7 @@ class _Queries:
     def cosines(
         self, state: Float[Tensor, "R M D"], target: Float[Tensor, "R M D"]
     ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-        """Return the mean cosines of states with their targets and with other bridges' targets."""
+        """Return the mean cosines of states with the targets of their own and of other bridges."""
         every = normalize(state, dim=-1) @ normalize(target, dim=-1).mT
         same = self.bridges.unsqueeze(2) == self.bridges.unsqueeze(1)
         own = every.diagonal(dim1=1, dim2=2).mean(1)

@@ -109,7 +109,7 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
 def render_frames(
     film: pl.DataFrame, world: World, *, frames: int = 40
 ) -> pl.DataFrame:
-    """Compute the positions, cosines, energies and correlation that an animation's frames show.
+    """Compute positions, cosines, energies and a correlation for each frame of an animation.
 
     For a graph with more than 250 nodes, positions and cosines are computed for 250 of
     the nodes, energies are computed for bands of eigenvalues, and there are fewer

@@ -267,9 +267,9 @@ def in_fifths(queries: pl.DataFrame) -> pl.DataFrame:
             ``share``.
 
     Returns:
-        A row for each seed, model and non-empty ``bin``, sorted by these: mean
-        ``probability``, mean ``share``, and number of ``queries``. Bin ``b`` (0 to 4)
-        begins at the probability ``b / 5``; the last one includes 1.
+        A row for each seed, model and non-empty ``bin``, sorted by these three columns:
+        mean ``probability``, mean ``share``, and number of ``queries``. Bin ``b`` (0 to
+        4) begins at the probability ``b / 5``; the last one includes 1.
     """
     bins = (pl.col("probability") * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
     return (

@@ -113,7 +113,8 @@ class Settings(iw.Config):
     raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        sizes: The graphs, from small to large, each with its training.
+        sizes: Settings of the graphs, from small to large, and of the training on each
+            graph.
     """
 
     sizes: tuple[Size, ...] = (SMALL, MIDDLE, LARGE)

@@ -129,12 +129,13 @@ def learn(
         A row per question and condition (``arm``): ``nothing`` (the untrained model),
         ``trained vector`` (added at every token), ``random vector`` (of the same
         length), ``LoRA``, and ``LoRA's mean change`` (added as a vector). The columns
-        are the columns of :func:`inweights.lm.ask`, in which ``role`` is ``trained``,
-        ``other`` (known cities in the training texts), ``inferred`` or ``known city``;
-        ``arm``; ``constant``, the squared length of the mean change that LoRA makes to
-        the states of all prompts and their beginnings, divided by the mean squared
-        length of these changes (from 0 to 1); and ``cosine``, the cosine between this
-        mean and the trained vector.
+        are those of :func:`inweights.lm.ask`, ``arm``, ``constant`` and ``cosine``.
+        ``role`` is ``trained``, ``other`` (known cities in the training texts),
+        ``inferred`` or ``known city``. ``constant`` is the squared length of the mean
+        change that LoRA makes to hidden states, divided by the mean squared length of
+        the changes (from 0 to 1). Both means are over all prompts and all beginnings of
+        prompts. ``cosine`` is the cosine between the mean change and the trained
+        vector.
 
     Raises:
         ConfigError: ``transformers`` or ``peft`` is not installed, the device is
@@ -249,7 +250,7 @@ def _train(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracies, and their differences from the mean of the untrained model's and LoRA's.
+    """Return accuracies, and their excess over the mean accuracy of the untrained model and LoRA.
 
     Args:
         tables: The tables that result from :func:`plan`, by name: ``said``

@@ -94,8 +94,8 @@ def on_attention(model: Model, _step: int, weight: float) -> Tensor:
     """Return a penalty on the nuclear norms of a GPT's query and key matrices (arXiv:2606.04405).
 
     Args:
-        model: A GPT with ``R`` replicas and causal attention, which is not checked. A
-            model that is not a GPT raises an ``AssertionError``.
+        model: A GPT with ``R`` replicas and causal attention. It is not checked that
+            attention is causal. A model that is not a GPT raises an ``AssertionError``.
         _step: Number of updates so far; not used.
         weight: Factor of the sum of the norms over all blocks.
 
@@ -109,9 +109,9 @@ def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
     """Return a penalty on the nuclear norms of all matrices of a GPT except position embeddings.
 
     Args:
-        model: A GPT with ``R`` replicas, an untied head and causal attention, which is
-            not checked. A model that is not a GPT, or a tied head, raises an
-            ``AssertionError``.
+        model: A GPT with ``R`` replicas, an untied head and causal attention. It is not
+            checked that attention is causal. A model that is not a GPT, or a tied head,
+            raises an ``AssertionError``.
         _step: Number of updates so far; not used.
         weight: Factor of the sum of the norms.
 
@@ -136,8 +136,8 @@ def attention_ranks(model: Model, _worlds: Worlds) -> pl.DataFrame:
     these are divided by their sum (Roy and Vetterli, 2007).
 
     Args:
-        model: A GPT with ``R`` replicas and causal attention, which is not checked. A
-            model that is not a GPT raises an ``AssertionError``.
+        model: A GPT with ``R`` replicas and causal attention. It is not checked that
+            attention is causal. A model that is not a GPT raises an ``AssertionError``.
         _worlds: Not used. All probes have this parameter.
 
     Returns:

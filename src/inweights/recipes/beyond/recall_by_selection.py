@@ -82,8 +82,8 @@ class Settings(iw.Config):
     Attributes:
         sizes: Numbers of known subjects, each of which is also the number of
             attributes; at least 1.
-        widths: Widths of the models, at every size.
-        relations: Number of relations at every size, at least 1.
+        widths: Widths of the models for every number of subjects in ``sizes``.
+        relations: Number of relations in the worlds of these models, at least 1.
         transferred: Config of the world in which the model is trained on known subjects
             and then on new ones.
         width: Width of the models that learn known and new subjects.
@@ -238,7 +238,7 @@ def _fit(attributes: np.ndarray, embeddings: np.ndarray) -> np.ndarray:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the recall of every run, and the smallest width with full recall per size and seed.
+    """Return the recall of every run, and the smallest width that suffices for full recall.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

@@ -61,7 +61,7 @@ CHANGES = (
 
 
 class Point(iw.Config):
-    """Width, learning rate and number of updates at which TinyNN's geometry forms and fades.
+    """Width, learning rate and number of updates of a TinyNN.
 
     A value of the wrong type raises a ``ConfigError``; ranges are checked when the
     config is used.
@@ -194,7 +194,7 @@ plain = {"change": FP32}
 
 
 def more(change: str, width: int) -> Score:
-    """Return a score: the final Spearman's ρ with a change, minus the final ρ of plain fp32.
+    """Return a score: the final Spearman's ρ in a condition minus the final ρ in plain fp32.
 
     Args:
         change: Label ``change`` of the condition, such as ``bf16``.

@@ -75,7 +75,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan one training run for each cell of the design.
+    """Plan one training run for each combination of settings in the factorial design.
 
     Args:
         settings: The recipe's settings, such as ``shrink``; :class:`Settings` describes

@@ -81,7 +81,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs for every value of every axis, with both initialisations, in three worlds.
+    """Plan training in three worlds, with two initialisations, for every value of each setting.
 
     Args:
         settings: The recipe's settings, such as ``axes``, ``complexity`` and ``n``;

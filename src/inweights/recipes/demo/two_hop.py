@@ -29,7 +29,8 @@ class Settings(iw.Config):
         n: Number ``N`` of subjects and of objects, at least 2.
         models: Names of the conditions, at least one: ``emb-mlp``, ``gpt``,
             ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay`` or ``gpt-fixed``, as in
-            Figure 2 of Identity Bridge. The curves show the last one.
+            Figure 2 of Identity Bridge. Learning curves are measured for the last name
+            only.
         every: Number of steps between measurements, at least 1.
         gpt: Settings of the GPT and of its training.
         emb_mlp: Settings of the Emb-MLP and of its training.

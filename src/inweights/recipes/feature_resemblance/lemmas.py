@@ -46,8 +46,8 @@ class Settings(iw.Config):
         slower: Divisor, above 0, of the learning rate of stage 2 if stage 2 is followed
             step by step.
         steps: Number of updates of each phase of stage 2 if it is followed step by
-            step. At the undivided learning rate, a fiftieth of this number is used, but
-            at least 10.
+            step. At the undivided learning rate, the number is a fiftieth of this, or
+            10 if that is larger.
         widths: Widths ``d`` at which the cosine of dissimilar entities is measured.
         deep: Widths of the deep linear network.
         layers: Number of layers of the deep linear network.
@@ -71,7 +71,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan checks of the initialisation, of stage 1 at several widths, and of stage 2 step by step.
+    """Plan checks of the initialisation, training of stage 1, and stepwise descents of stage 2.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``few`` and ``rho``;

@@ -46,7 +46,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training of both models under every curriculum, and a prediction that needs no training.
+    """Plan training of a one-layer transformer and a GPT with every curriculum, and predictions.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``one_layer``;
@@ -87,7 +87,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the results table, measured and predicted similarities, and accuracy on each role.
+    """Return measured, predicted and published similarities, and accuracies by role.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

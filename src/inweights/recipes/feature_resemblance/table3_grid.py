@@ -140,7 +140,7 @@ def _stopped(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the number of settings that reproduce each printed number, or several of them.
+    """Return how many settings reproduce each number printed in the paper, or several at once.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -165,7 +165,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           similarity within 0.03, or a success of at least .97 (joint, SA) or at most
           .05 (AS). Columns: ``printed, seed, settings``.
         - ``where``: a row per setting, printed number and seed; ``given`` is 1 if the
-          setting reproduces it, else 0. Columns: ``setting, printed, seed, given``.
+          number is reproduced, else 0. Columns: ``setting, printed, seed, given``.
         - ``together``: a row per ``reading`` of AS (``AS`` or ``AS-pair``) and seed:
           ``most``, the largest number of printed values that one setting reproduces;
           ``alike``, the number of settings that reproduce all three similarities;

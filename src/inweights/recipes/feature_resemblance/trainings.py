@@ -101,7 +101,7 @@ class OneLayerTraining(iw.Config):
 
         Returns:
             A curriculum with the phases ``attention`` and ``mlp`` for the first of
-            ``parts``, then a ``second phase`` (of the MLP) for each further one.
+            ``parts``, then a ``second phase`` (of the MLP) for each of the other parts.
 
         Raises:
             ConfigError: ``rate`` is not positive and finite, or a number of updates is

@@ -50,7 +50,7 @@ class Tree(iw.Config):
         return f"({self.star.arms}, {self.branches}, {self.star.nodes})"
 
     def task(self, split: str) -> PathStar:
-        """Return the config of the tree's world for one of the two splits.
+        """Return the config of the tree's world, with single leaves or whole subtrees held out.
 
         The fields ``arms`` and ``nodes`` of the config have their default values;
         ``star.trial`` replaces them.
@@ -86,7 +86,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs on both splits, with trained and with frozen embeddings.
+    """Plan training with trained or frozen embeddings, with single leaves or subtrees held out.
 
     Args:
         settings: The recipe's settings, such as ``trees`` and ``every``;

@@ -64,7 +64,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs on every graph with both losses, and the training runs of the controls.
+    """Plan training runs with loss on whole paths or on first tokens, and runs of the controls.
 
     Args:
         settings: The recipe's settings, such as ``stars``, ``memorising`` and

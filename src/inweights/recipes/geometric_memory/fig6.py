@@ -63,7 +63,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs of TinyNN, TinyGPT and Node2Vec, and one gradient step from zero.
+    """Plan training of TinyNN, TinyGPT and Node2Vec, and a single gradient step from zero weights.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``width`` and
