@@ -139,11 +139,12 @@ class Measure:
         return partial(self.probe, **deepcopy(dict(self.options)))
 
     def fits(self, trial: Trial) -> bool:
-        """Return whether a trial is measured: whether it has all labels in :attr:`where`.
+        """Return whether a trial has all labels in :attr:`where`, with the values given there.
+
+        Only such trials are measured.
 
         Args:
-            trial: The trial. It is measured if it has every label in :attr:`where` with
-                the value that is given there.
+            trial: The trial.
         """
         return all(
             key in trial.labels and is_label(trial.labels[key], value)

@@ -119,8 +119,8 @@ def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
         paired test of the questions; and ``damage``, a list of sentences that describe
         the damage, which is empty if there is none. Damage is reported if ``accuracy``
         falls by at least .1 and ``p`` is below .05, if ``perplexity`` grows to at least
-        1.5 times its value, if ``repeats`` rises by at least .2, or if ``spilled``
-        rises by at least .1.
+        1.5 times its value before training, if ``repeats`` rises by at least .2, or if
+        ``spilled`` rises by at least .1.
 
     Raises:
         DataError: The tables have different questions.

@@ -102,8 +102,9 @@ def exam(
             :func:`inweights.audit.held_out` returns it. Questions about both hops of a
             composition also need ``facts``, ``subject``, ``first`` and ``bridge``.
             Optional columns are ``accepted`` and ``also_right`` (names for
-            :attr:`Question.accepted`), ``told`` or ``stated`` (not empty or true if a
-            text states the answer), and ``itself``.
+            :attr:`Question.accepted`); ``told`` or ``stated`` (a text states the answer
+            if the value is true or is a string that is not empty); and ``itself``
+            (:attr:`Question.itself`).
         train: Table with the columns ``fact``, ``role`` and ``prompt``, as
             :func:`inweights.audit.augment` returns it. If it is ``None`` (the default),
             there are no questions about hops.

@@ -169,7 +169,8 @@ class BegunPart:
         """Return the stored texts, and restore the state that the generator had after drawing them.
 
         Args:
-            generator: Generator that draws the texts; ``None`` if nothing is drawn.
+            generator: Generator with which the texts are drawn; ``None`` if the most
+                likely tokens are chosen.
 
         Returns:
             Stored texts, keyed by the index of their prompt, from 0; empty if there are

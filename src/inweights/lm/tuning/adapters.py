@@ -85,8 +85,8 @@ def adapted(
 def draw_adapters(wrapped: Any, seed: int) -> None:
     """Draw the matrices ``A`` of all adapters at random.
 
-    The distribution is the same as in ``peft`` (Kaiming's uniform distribution), but
-    the random stream is determined by the seed. The matrices ``B`` are not changed.
+    The distribution is that of ``peft`` (Kaiming uniform initialisation), but the
+    random stream is determined by the seed. The matrices ``B`` are not changed.
 
     Args:
         wrapped: A model with the adapters of ``peft``.

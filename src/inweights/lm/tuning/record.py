@@ -128,16 +128,16 @@ class PaddingCount:
 
 @dataclass(frozen=True)
 class Reports:
-    """Reports of each update and each epoch to observers and callbacks.
+    """Object that reports each update and each epoch to observers and callbacks.
 
     Attributes:
         config: Settings of the training.
         stages: Number of stages.
         total: Maximum number of updates over all stages.
         observers: Observers that receive the loss and the learning rate of each update.
-        passed: Function that is called after each epoch with its number over all
-            stages, the total number of epochs, and the model with its adapters;
-            ``None`` for none.
+        passed: Function that is called after each epoch with the number of the epoch
+            (counted over all stages), the total number of epochs, and the model with
+            its adapters; ``None`` if no function is called.
         progress: Function that is called after each update with its number, the total
             number of updates, and a description; ``None`` for no progress reports.
 

@@ -53,7 +53,7 @@ class Dropout(nn.Module):
         self.generators: list[torch.Generator] | None = None
 
     def extra_repr(self) -> str:
-        """Return the rate, for ``repr``."""
+        """Return a string with the dropout rate, for ``repr``."""
         return f"rate={self.rate:g}"
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:

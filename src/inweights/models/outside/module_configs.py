@@ -81,8 +81,8 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
         Args:
             path: A safetensors file: the module's ``state_dict``, or a file that
                 :func:`~inweights.save_model` wrote (all of its replicas are read).
-            tokens: The module's token ids by name, ``{"ann": 17, "bob": [4, 2]}``, or
-                in the world's order; by default they are the ids of the world.
+            tokens: The module's token ids, as ``{"ann": 17, "bob": [4, 2]}`` or as a
+                list in the world's order; by default the ids of the world.
             vocabulary: The world's vocabulary, or its number of tokens. If ``tokens``
                 is not given, this number is passed to the factory; by default it is the
                 only number for which the shapes match the file.
@@ -214,8 +214,8 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
             candidates: Ignored, since all tokens of the world have logits.
 
         Raises:
-            ConfigError: ``vocabulary`` is not the config's, there are no seeds, a seed
-                is not an index (with several modules), or a module cannot be found.
+            ConfigError: The config has a different ``vocabulary``, a module cannot be
+                found, or ``seeds`` are empty or not indices of several modules.
             DataError: The file of the weights cannot be read, or does not match.
         """
         del inits, candidates
@@ -263,8 +263,8 @@ def as_model(
     Args:
         modules: One or more modules of one architecture.
         logits: Function that extracts the logits from a module's output, if needed.
-        tokens: The module's ids by name, or in the world's order; by default they are
-            the ids of the world.
+        tokens: The module's ids, keyed by name or in the world's order; by default the
+            ids of the world.
         vocabulary: The world's vocabulary, or its number of tokens; by default the
             number of ``tokens`` or, without ``tokens``, the module's number of tokens.
         answers: Score of an answer with several ids: ``first`` (the score of the first

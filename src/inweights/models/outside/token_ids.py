@@ -20,8 +20,8 @@ def token_ids(
     """Return the names of the world's tokens, if known, and the module's ids for each name.
 
     Args:
-        tokens: Ids by name, or in the world's order; ``None`` if the module uses the
-            world's ids.
+        tokens: The module's ids, keyed by name or as a list in the world's order;
+            ``None`` if the module uses the world's ids.
         vocabulary: The world's vocabulary, or its number of tokens; ``None`` if
             ``tokens`` or the module determines the number.
         size: Number of tokens of the module.

@@ -41,8 +41,8 @@ class Trained(Wrapped):
     """Model of ``R`` trained modules; its states and parameters have the modules' own names.
 
     Args:
-        config: Identity of the modules, and the module's token ids for the world's
-            names; :func:`inweights.wrap` creates it.
+        config: Config with the hashes of the modules and their token ids for the
+            world's names; :func:`inweights.wrap` creates it.
         modules: The module of each replica: one or more modules of one architecture.
             The parameters are copied; the modules are not changed.
 

@@ -68,8 +68,9 @@ def read_state(path: str) -> tuple[dict[str, Tensor], int]:
         path: The file.
 
     Returns:
-        The tensors by name, and the number of replicas (the first axis of every
-        tensor), which is 0 for a plain ``state_dict`` without a replica axis.
+        Two values: the tensors, keyed by name; and the number of replicas, which is the
+        length of the first axis of every tensor, or 0 for a plain ``state_dict``
+        without a replica axis.
 
     Raises:
         DataError: The file is missing, cannot be read, has the suffix of a pickle, or

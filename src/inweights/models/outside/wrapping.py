@@ -53,7 +53,7 @@ def wrap(
 
     A **factory** creates a new module for each seed. It becomes an architecture that
     can be used wherever the library takes a model's config, such as in
-    :func:`~inweights.sweep`. Its replicas are one tensor program: parameters are
+    :func:`~inweights.sweep`. Its replicas are computed together: their parameters are
     stacked, and the module is called under ``torch.func.vmap``. If an operation does
     not support ``vmap``, the replicas are called one after another.
 
@@ -81,14 +81,14 @@ def wrap(
             For trained modules, the options are ``tokens``, ``vocabulary`` and
             ``answers``. ``tokens`` are the token ids that the module reads for each
             name of the world: ``{"ann": 17}``, or a list in the world's order. A name
-            may consist of several ids, ``{"ann": [17, 4]}``. ``vocabulary`` is the
-            world's vocabulary, or its number of tokens. Without ``tokens``, the world's
-            ids are passed to the module unchanged. If neither is given, the world must
-            have the same number of tokens as the module. If the name of an answer
-            consists of several ids, its score is the score of the first id
-            (``answers="first"``, the default), or the sum of the log-probabilities of
-            all ids (``answers="sum"``). With ``sum``, the module reads each prompt once
-            more for every further id.
+            may consist of several ids, as in ``{"ann": [17, 4]}``. ``vocabulary`` is
+            the world's vocabulary, or its number of tokens. Without ``tokens``, the
+            world's ids are passed to the module unchanged. If neither ``tokens`` nor
+            ``vocabulary`` is given, the world must have the same number of tokens as
+            the module. If the name of an answer consists of several ids, its score is
+            the score of the first id (``answers="first"``, the default), or the sum of
+            the log-probabilities of all ids (``answers="sum"``). With ``sum``, the
+            module reads each prompt once more for every further id.
 
     Returns:
         For a factory, a :class:`WrapConfig`, whose ``build`` creates models. For trained

@@ -27,8 +27,8 @@ class PaperText(Config):
         venue: Venue of publication, or ``not stated``.
         code: The paper's code as ``owner/repository@commit``; or a note that no code
             was found, with the places that were searched.
-        changes: Statements of other versions that differ, each with its version; by
-            default none.
+        changes: Sentences about other versions of the text or code and how they differ
+            from this one; by default none.
     """
 
     version: str

@@ -97,8 +97,9 @@ def paths_below(part: Any, prefix: str) -> list[str]:
         prefix: Name of the part, with which the paths begin.
 
     Returns:
-        The name, followed by the paths. Paths that end with ``kind``, which identifies
-        the class of a config, and indices of lists of plain values are left out.
+        The name, followed by the paths. Two kinds of paths are left out: paths that end
+        with ``kind`` (which identifies the class of a config), and paths of single
+        items in lists of plain values.
     """
     paths = walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ()
     named = []

@@ -46,11 +46,11 @@ def update(
             which pads the examples to the same length.
 
     Returns:
-        Two values: the mean loss in nats over the trained tokens of the examples on all
-        processes (replayed texts are not included); and a dictionary with the number of
-        examples (``new``) and the number of examples that were known before the update
-        (``known``, see :attr:`FineTune.until`). The dictionary is empty if
-        ``config.until`` is 0.
+        Two values: the mean loss in nats per token to which the loss applies, over the
+        examples on all processes (replayed texts are not included); and a dictionary
+        with the number of examples (``new``) and the number of examples that were known
+        before the update (``known``, see :attr:`FineTune.until`). The dictionary is
+        empty if ``config.until`` is 0.
     """
     trained = optimizer.param_groups[0]["params"]
     device = trained[0].device
@@ -81,8 +81,8 @@ def update(
         else:
             loss.backward()
         if of is _loss:
-            # The update divides by all trained tokens; the reported loss divides only by
-            # those of the examples.
+            # The update divides by the number of all tokens to which a loss applies; the
+            # reported loss divides only by those of the examples.
             mean_loss = loss.detach() * total / learnt
             known = right
     if config.clip:
@@ -172,7 +172,7 @@ def _loss(
     device: torch.device,
     read: Reader,
 ) -> tuple[Tensor, Tensor]:
-    """Return the summed loss, and the number of examples whose trained tokens are all right."""
+    """Return the summed loss, and the number of examples with correctly predicted completions."""
     found = read(lm, net, rows, device)
     is_wrong = found.logits.detach().argmax(-1) != found.targets
     known = len(rows) - found.example[is_wrong].unique().numel()

@@ -45,7 +45,7 @@ class PackedRows:
     """Examples of a batch as one sequence of tokens.
 
     Shapes: ``S`` tokens in the sequence, ``B`` examples, of which the longest has ``T +
-    1`` tokens, and ``L`` trained tokens, to which the loss applies.
+    1`` tokens, and ``L`` targets, which are the tokens to which the loss applies.
 
     Attributes:
         ids: Token ids, ``[1, S]``.
@@ -54,9 +54,9 @@ class PackedRows:
             padding.
         first: Index in the flattened ``table`` at which each token of the sequence
             occurs first, ``[S]``.
-        learnt: Index in the sequence of the token before each trained token, ``[L]``.
-        targets: Token ids of the trained tokens, example by example, ``[L]``.
-        example: Index of the example of each trained token, ``[L]``.
+        learnt: Index in the sequence of the token before each target, ``[L]``.
+        targets: Token ids of the targets, sorted by example, ``[L]``.
+        example: Index of the example of each target, ``[L]``.
     """
 
     ids: Tensor
@@ -177,7 +177,7 @@ class PackedReader:
     def __call__(
         self, lm: LanguageModel, net: Any, rows: Sequence[Encoded], device: torch.device
     ) -> Predicted:
-        """Run a model on packed examples, and return its predictions of the trained tokens.
+        """Run a model on packed examples, and return its predictions of the targets.
 
         Args:
             lm: The model, with its tokenizer.

@@ -98,7 +98,7 @@ class Rows:
 
 
 def _mask(shape: Sequence[int], rate: float, generator: torch.Generator) -> Tensor:
-    # Scaled up by the share that is kept, so that the mean of a state stays.
+    # Divided by the share of remaining entries, so that the mean does not change.
     return (torch.rand(shape, generator=generator) < 1.0 - rate) / (1.0 - rate)
 
 
@@ -112,7 +112,7 @@ class _Batched(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        """Save nothing for the backward pass, since the rule for ``vmap`` is differentiable."""
+        """Save nothing: gradients are computed through the differentiable method ``vmap``."""
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, row: Tensor, function: Rowwise) -> Any:

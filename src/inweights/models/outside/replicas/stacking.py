@@ -24,9 +24,9 @@ class Names:
     """Names of a module's parameters and buffers, mapped to their names in a model.
 
     Attributes:
-        own: For each tensor with a replica axis, maps its name in the module to its
-            name in the model. All names of a tied parameter are mapped to the same
-            name.
+        own: Mapping from the name of a tensor in the module to its name in the model,
+            for tensors with a replica axis. All names of a tied parameter are mapped to
+            the same name.
         shared: The same mapping for tensors that all replicas share.
     """
 
@@ -224,7 +224,7 @@ def find(root: nn.Module, name: str) -> Tensor:
 
 
 def numbers(module: nn.Module, *, again: bool = False) -> dict[str, Tensor]:
-    """Return parameters and buffers of a module and its submodules, by dotted name.
+    """Return parameters and buffers of a module and its submodules, keyed by dotted name.
 
     Args:
         module: The module.
