@@ -59,9 +59,9 @@ def plan(settings: Settings) -> Plan:
             ``conditions``; :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings. There are
-        two computations, ``before`` (the model before training) and ``after`` (the
-        model after fine-tuning), both by
+        The plan. Label values are given for the default settings. There are two
+        computations, ``before`` (the model before training) and ``after`` (the model
+        after fine-tuning), both by
         :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Their labels
         are ``second`` (``invented``: the towns are invented, and the model is trained
         on their countries; ``known``: the towns are real cities, and the model is not

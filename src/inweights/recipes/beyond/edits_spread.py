@@ -59,7 +59,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Label of the trials: ``world`` (``hops``: two hops with identities; ``hops, no
           identities``; ``hops, memory``: without identities, learnt by a GPT with 128

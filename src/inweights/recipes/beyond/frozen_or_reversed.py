@@ -51,7 +51,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``course`` (the order of training, see
           :func:`~inweights.recipes.feature_resemblance.courses.phase_roles`: AS,

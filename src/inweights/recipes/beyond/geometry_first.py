@@ -128,7 +128,7 @@ def plan(settings: Settings) -> Plan:
             each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
           5); (1000, 5); (5000, 5)) and ``embeddings`` (``geometry first``: training on

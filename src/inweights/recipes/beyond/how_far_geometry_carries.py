@@ -116,7 +116,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``arms`` (50, 200, 100, 400; 1000), ``width`` (32, 64),
           ``decay`` (weight decay during training on edges: 0.1, 3), ``nodes`` (number of

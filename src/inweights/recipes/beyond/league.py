@@ -164,7 +164,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``model`` (keys of :data:`STANDING`, and the entrant's
           name), ``identity`` (Boolean: whether the identity facts are part of

@@ -83,7 +83,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``world`` (path-star, grid), ``model`` (GPT, Mamba), and
           ``condition`` (the one setting that is varied: the positions of a GPT,
@@ -210,8 +210,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``half`` over the three initial scales of learned positions (0 if ``half`` is
           the same for all scales). Columns: ``seed, by_ratio``.
         - ``grid``: a row per run on the grid and ``pairs`` (even or odd distances),
-          with Spearman's ρ between cosine similarity and hops; ``which`` names model
-          and condition. Columns: all columns of ``even``, plus ``pairs, which``.
+          with Spearman's ρ between cosine similarity and hops; ``which`` names the
+          model and the condition. Columns: all columns of ``even``, plus ``pairs,
+          which``.
     """
     runs = derived_paths.whole(tables["paths"])
     first = tables["share"].filter(pl.col("step") == 0)

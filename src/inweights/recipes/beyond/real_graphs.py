@@ -105,7 +105,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (karate-club, florentine-families,
           davis-southern-women, les-miserables, and the names of the graphs in ``own``)

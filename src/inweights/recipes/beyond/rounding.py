@@ -105,7 +105,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``change`` (fp32: plain AdamW; bf16; noise .1; ε 1e-3;
           β₂ .9: as :class:`Change` explains) and ``width`` (of TinyNN: 64, 128).

@@ -49,7 +49,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``beside`` (the training facts in addition to the
           forward facts: ``nothing``; ``targets``: facts whose answers are the entities;

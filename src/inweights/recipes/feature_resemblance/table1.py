@@ -53,7 +53,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``model`` (one-layer, GPT) and ``course`` (joint, SA,
           AS, two-hop, two-hop without identity).

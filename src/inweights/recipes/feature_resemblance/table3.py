@@ -69,7 +69,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``course`` (joint, SA, AS) and ``setting`` (``as in the
           table`` or, for settings of the grid, a string such as ``σ0 0.001, η 0.3, m

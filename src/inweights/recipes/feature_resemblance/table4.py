@@ -61,7 +61,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``model`` (one-layer, GPT) and ``rho`` (1, 3, 5).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``

@@ -74,7 +74,7 @@ def plan(settings: Settings) -> Plan:
             ``most``; :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
           ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN; ``TinyNN, wide``;
@@ -86,8 +86,8 @@ def plan(settings: Settings) -> Plan:
           all runs at intervals that depend on the architecture.
 
         ``condition`` is ``the code's`` (the settings of the paper's code), ``the
-        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
-        sufficient world and initialisation).
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (our own, simpler
+        vocabulary and initialisation).
 
     Raises:
         ConfigError: ``looks`` is below 1, a name in ``architectures`` or ``conditions``
@@ -163,8 +163,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN; ``TinyNN, wide``;
             ``TinyNN, own rate``: only with frozen embeddings, at the learning rate of
             B.2), ``condition`` (``the code's``: trained as in the paper's code;
-            ``ours``: with the simplest sufficient world and initialisation), and
-            ``embeddings`` (``free``: trained; ``frozen``).
+            ``ours``: with a simpler vocabulary and initialisation), and ``embeddings``
+            (``free``: trained; ``frozen``).
 
     Returns:
         The measured tables, restricted to the condition ``the code's`` (the settings of

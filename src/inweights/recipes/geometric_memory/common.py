@@ -247,7 +247,7 @@ def trials(
 
     The conditions are ``the code's`` (the vocabulary, initialisation and schedule of
     the paper's code), ``the code's, bf16`` (the same in emulated bfloat16, which the
-    code uses on a GPU) and ``ours`` (the simplest sufficient world and initialisation).
+    code uses on a GPU) and ``ours`` (our own, simpler vocabulary and initialisation).
 
     Args:
         shapes: Names of the graphs, any of :data:`GRAPHS`.

@@ -68,7 +68,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Label of the trials: ``embeddings`` (``learnt``: trained; ``frozen, rate
           0.005, σ 0.05`` and ``frozen, rate 0.002, σ 0.05``: frozen, with this learning

@@ -49,7 +49,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
           ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT;
@@ -60,8 +60,8 @@ def plan(settings: Settings) -> Plan:
           and in the condition ``the code's``).
 
         ``condition`` is ``the code's`` (the settings of the paper's code), ``the
-        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
-        sufficient world and initialisation).
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (our own, simpler
+        vocabulary and initialisation).
 
     Raises:
         ConfigError: ``looks`` is below 1, ``most`` is negative, or a value in
@@ -98,8 +98,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             The labels are ``graph`` (path-star, grid, cycle, irregular),
             ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN;
             TinyGPT; TinySSM: a Mamba; Node2Vec), and ``condition`` (``the code's``:
-            trained as in the paper's code; ``ours``: with the simplest sufficient world
-            and initialisation).
+            trained as in the paper's code; ``ours``: with a simpler vocabulary and
+            initialisation).
 
     Returns:
         The measured tables, restricted to the condition ``the code's`` (the settings of

@@ -37,7 +37,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
           4); (200, 5)) and ``condition`` (``interleaved``: edges and paths together;
@@ -85,9 +85,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           (:func:`~inweights.recipes.shared.derived_paths.learnt`): ``order``, the rank
           correlation of these steps with the places of the tokens; ``hardest`` and
           ``last``, the steps of the first and the last token; and ``lead``, ``last``
-          minus ``hardest``. ``place`` and ``step`` describe one token of the run, and
-          are not used. Columns: ``graph, condition, seed, place, step, order, hardest,
-          last, lead``.
+          minus ``hardest``. The columns ``place`` and ``step`` belong to one token of
+          the run and are not used. Columns: ``graph, condition, seed, place, step,
+          order, hardest, last, lead``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

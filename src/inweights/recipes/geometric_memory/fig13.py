@@ -173,7 +173,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (2,
           5); (3, 4); (2, 3)), ``arms`` (2, 3), and ``condition`` (``next token``: loss

@@ -62,7 +62,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
           4)), ``block`` (``residual``: blocks add to their input; ``no residual``: they
@@ -163,9 +163,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           tokens reach an accuracy of 0.5
           (:func:`~inweights.recipes.shared.derived_paths.learnt`): ``order`` (rank
           correlation with the place), ``hardest`` and ``last`` (steps of the first and
-          the last token) and ``lead`` (``last`` minus ``hardest``); ``place`` and
-          ``step`` describe one token of the run. Columns: ``graph, block, condition,
-          taught, seed, place, step, order, hardest, last, lead``.
+          the last token) and ``lead`` (``last`` minus ``hardest``). The columns
+          ``place`` and ``step`` belong to one token of the run and are not used.
+          Columns: ``graph, block, condition, taught, seed, place, step, order, hardest,
+          last, lead``.
         - ``geometry``: a row per run with the loss on whole paths
           (:func:`~inweights.recipes.shared.derived_paths.own_and_other_arms`): the mean
           cosines of leaves with the first node of their own path (``own``) and with

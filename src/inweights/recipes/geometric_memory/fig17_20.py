@@ -53,7 +53,7 @@ def plan(settings: Settings) -> Plan:
             ``descent``; :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
           ``architecture`` (Node2Vec; TinyGPT; TinySSM: a Mamba; TinyNN; associative:
@@ -63,8 +63,8 @@ def plan(settings: Settings) -> Plan:
           (:func:`inweights.probes.spectral_energy` with ``draws=200``).
 
         ``condition`` is ``the code's`` (the settings of the paper's code), ``the
-        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
-        sufficient world and initialisation).
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (our own, simpler
+        vocabulary and initialisation).
 
     Raises:
         ConfigError: A name in ``architectures`` is unknown, ``most`` is negative, a
@@ -108,7 +108,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             The labels are ``graph`` (path-star, grid, cycle, irregular),
             ``architecture`` (Node2Vec; TinyGPT; TinySSM: a Mamba; TinyNN; associative:
             TinyNN with frozen embeddings), and ``condition`` (``the code's``: trained
-            as in the paper's code; ``ours``: with the simplest sufficient world and
+            as in the paper's code; ``ours``: with a simpler vocabulary and
             initialisation).
 
     Returns:

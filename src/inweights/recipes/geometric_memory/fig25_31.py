@@ -108,7 +108,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``setting`` (a key of :data:`ABLATIONS`, see
           :class:`Ablation`: self-edges, rate .01; GPT start, rate .01; GPT start, rate
@@ -128,8 +128,8 @@ def plan(settings: Settings) -> Plan:
           (:func:`inweights.probes.cosines`; only for the first seed).
 
         ``condition`` is ``the code's`` (the settings of the paper's code), ``the
-        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
-        sufficient world and initialisation).
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (our own, simpler
+        vocabulary and initialisation).
 
     Raises:
         ConfigError: A condition is unknown, ``n`` is below 3, ``steps`` is negative, or
@@ -216,8 +216,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             normal, rate .1; unit normal, weight decay 10; unit normal, dropout .4; unit
             normal, rate .001) and ``condition`` (``the code's, bf16``: trained as in
             the paper's code, in emulated bfloat16; ``the code's``: in fp32; ``ours``:
-            with the simplest sufficient world and initialisation). Accuracies and
-            recall are fractions from 0 to 1.
+            with a simpler vocabulary and initialisation). Accuracies and recall are
+            fractions from 0 to 1.
 
     Returns:
         The measured tables, restricted to the condition ``the code's, bf16``, without

@@ -55,7 +55,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
           ``architecture`` (TinyGPT; TinySSM: a Mamba; associative: TinyNN with frozen
@@ -70,8 +70,8 @@ def plan(settings: Settings) -> Plan:
           :func:`inweights.probes.spectral_energy` with ``draws=200``).
 
         ``condition`` is ``the code's`` (the settings of the paper's code), ``the
-        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
-        sufficient world and initialisation).
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (our own, simpler
+        vocabulary and initialisation).
 
     Raises:
         ConfigError: ``most`` is negative.
@@ -128,7 +128,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``architecture`` (TinyGPT; TinySSM: a Mamba; associative: TinyNN with frozen
             embeddings), ``edges`` (directions of the training edges: both, forward,
             backward), and ``condition`` (``the code's``: trained as in the paper's
-            code; ``ours``: with the simplest sufficient world and initialisation).
+            code; ``ours``: with a simpler vocabulary and initialisation).
 
     Returns:
         The measured tables, restricted to the condition ``the code's`` (the settings of

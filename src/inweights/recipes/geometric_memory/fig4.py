@@ -39,7 +39,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
           4); (200, 5)) and ``condition`` (``interleaved``: edges and paths together;

@@ -70,7 +70,7 @@ def plan(settings: Settings) -> Plan:
             ``frozen_rate``; :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
           ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT;
@@ -88,8 +88,8 @@ def plan(settings: Settings) -> Plan:
           label ``graph``.
 
         ``condition`` is ``the code's`` (the settings of the paper's code), ``the
-        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
-        sufficient world and initialisation).
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (our own, simpler
+        vocabulary and initialisation).
 
     Raises:
         ConfigError: ``every``, ``gpt_every`` or a number of updates is negative, or a
@@ -185,8 +185,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             after each; ``late``: many; ``late, β₂ = .9995``: the same with this decay
             rate of AdamW's second moment, on the cycle), and ``condition`` (``the
             code's, bf16``: trained as in the paper's code, in emulated bfloat16; ``the
-            code's``: in fp32; ``ours``: with the simplest sufficient world and
-            initialisation). Accuracies and recall are fractions from 0 to 1.
+            code's``: in fp32; ``ours``: with a simpler vocabulary and initialisation).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``times``: a row per run, in the condition ``the code's, bf16``: ``stored``,

@@ -67,7 +67,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular); for
           Node2Vec, ``axis`` (what is varied: ``width`` or ``initial scale``) and
@@ -78,8 +78,8 @@ def plan(settings: Settings) -> Plan:
           ``draws=200``; only for ``architecture`` TinyGPT).
 
         ``condition`` is ``the code's`` (the settings of the paper's code), ``the
-        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
-        sufficient world and initialisation).
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (our own, simpler
+        vocabulary and initialisation).
 
     Raises:
         ConfigError: A width is not between 1 and 65,536, an initial scale is not
@@ -136,8 +136,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``axis`` (what is varied: ``width`` or ``initial scale``) and ``value`` (as
             a string: 2, 8, 17, 100, 400; 0.02, 0.3, 1.0); for the other model,
             ``architecture`` (TinyGPT) and ``condition`` (``the code's``: trained as in
-            the paper's code; ``ours``: with the simplest sufficient world and
-            initialisation).
+            the paper's code; ``ours``: with a simpler vocabulary and initialisation).
 
     Returns:
         - ``top``: a row per run: the share of the energy in the first eigenspace

@@ -58,7 +58,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular), ``model``
           (Node2Vec: tied; untied Node2Vec: from the small scale ``std``; untied, unit
@@ -77,8 +77,8 @@ def plan(settings: Settings) -> Plan:
           to :func:`inweights.probes.hop_correlation` with ``draws=200``).
 
         ``condition`` is ``the code's`` (the settings of the paper's code), ``the
-        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
-        sufficient world and initialisation).
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (our own, simpler
+        vocabulary and initialisation).
 
     Raises:
         ConfigError: A condition is unknown, ``steps`` or ``most`` is negative, or
@@ -151,7 +151,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             normal: from N(0, 1); TinyNN), ``self_edges`` (Boolean: whether every node
             has an edge to itself), and ``condition`` (``the code's, bf16``: trained as
             in the paper's code, in emulated bfloat16; ``the code's``: in fp32;
-            ``ours``: with the simplest sufficient world and initialisation).
+            ``ours``: with a simpler vocabulary and initialisation).
 
     Returns:
         The measured tables, restricted to the condition ``the code's, bf16`` (the

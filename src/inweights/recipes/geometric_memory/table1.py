@@ -52,7 +52,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. The label values listed here apply to the default settings.
+        The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
           ``architecture`` (associative: TinyNN with frozen embeddings; TinyGPT;
@@ -62,8 +62,8 @@ def plan(settings: Settings) -> Plan:
           (:func:`inweights.probes.graph_recall`).
 
         ``condition`` is ``the code's`` (the settings of the paper's code), ``the
-        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (the simplest
-        sufficient world and initialisation).
+        code's, bf16`` (the same in emulated bfloat16) or ``ours`` (our own, simpler
+        vocabulary and initialisation).
 
     Raises:
         ConfigError: ``most`` is negative, a value in ``descent`` is out of range, or
@@ -105,7 +105,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             The labels are ``graph`` (path-star, grid, cycle, irregular),
             ``architecture`` (associative: TinyNN with frozen embeddings; TinyGPT;
             Node2Vec), and ``condition`` (``the code's``: trained as in the paper's
-            code; ``ours``: with the simplest sufficient world and initialisation).
+            code; ``ours``: with a simpler vocabulary and initialisation).
 
     Returns:
         The measured tables, restricted to the condition ``the code's`` (the settings of

@@ -75,8 +75,8 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         The plan. Both computations call
-        :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. The label
-        values listed here apply to the default settings.
+        :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Label values
+        are given for the default settings.
 
         - ``before``: the model before training, with the label ``model`` (@smollm2).
         - ``after``: the model after fine-tuning, with the labels ``model`` and
