@@ -71,8 +71,8 @@ def plan(settings: Settings) -> Plan:
           (:func:`inweights.probes.edits`).
 
         Kinds of edit are ``rank-one``, ``training``, ``embedding``, ``rank-one, at
-        once`` (``most`` facts together) and ``rank-one, first block``. The last two are
-        used only in the world ``hops``.
+        once`` (``most`` facts together) and ``rank-one, first block``. ``rank-one, at
+        once`` and ``rank-one, first block`` are used only in the world ``hops``.
 
     Raises:
         ConfigError: ``n`` is below 5 (the number of classes), or a value is out of

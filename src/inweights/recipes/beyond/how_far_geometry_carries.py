@@ -121,8 +121,8 @@ def plan(settings: Settings) -> Plan:
         - Labels of the trials: ``arms`` (50, 200, 100, 400; 1000), ``width`` (32, 64),
           ``decay`` (weight decay during training on edges: 0.1, 3), ``nodes`` (number of
           nodes of a path: 4 to 9), ``stage`` (``edges``: training on edges alone;
-          ``paths``: on edges, then on paths), and ``fitted`` (Boolean: whether the law
-          is fitted to the cell).
+          ``paths``: on edges, then on paths), and ``fitted`` (Boolean: whether the run
+          is used to fit the law).
         - Measures: ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
           "reverse_edge", "path")``) and ``navigation``
           (:func:`inweights.probes.navigation`).

@@ -118,8 +118,8 @@ def plan(settings: Settings) -> Plan:
           ``known``, followed by training of only the embeddings of new subjects; ``new
           embeddings, random block``: the same with a random frozen block).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``transferred``
-          (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`; only for
-          ``arm`` known).
+          (:func:`~inweights.recipes.beyond.recall_by_selection.superposed`; only if
+          ``arm`` is ``known``).
 
     Raises:
         ConfigError: A width, the rate or the decay is out of range, or ``steps`` is

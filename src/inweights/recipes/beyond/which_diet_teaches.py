@@ -151,10 +151,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``accuracy``: a row per run and kind of question (``what``, as in
           :func:`~inweights.recipes.shared.language.strategies.teach`; for
-          ``composition`` and ``steps``, ``, held`` is appended if the chain is held
-          out, and ``, told`` if strategies may state it), with ``accuracy``, ``chance``
-          (accuracy of guessing) and ``excess`` (``accuracy`` minus ``chance``).
-          Columns: ``condition, seed, what, accuracy, chance, excess``.
+          ``composition`` and ``steps``, the suffix ``, held`` means that the chain is
+          held out, and ``, told`` that strategies may state it), with ``accuracy``,
+          ``chance`` (accuracy of guessing) and ``excess`` (``accuracy`` minus
+          ``chance``). Columns: ``condition, seed, what, accuracy, chance, excess``.
         - ``shown``: the rows of the kinds of question in :data:`WORDS`, with the names
           and in the order used in the figure. Columns: as in ``accuracy``.
         - ``kept``: a row per run: ``lost``, the accuracy on general questions before

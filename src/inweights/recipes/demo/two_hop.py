@@ -57,9 +57,10 @@ def plan(settings: Settings) -> Plan:
           :func:`~inweights.recipes.identity_bridge.common.trial`) and ``identity``
           (Boolean: whether the identity facts are in the training set).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``curves``
-          (:func:`inweights.probes.accuracy`; during training, only for ``model``
-          gpt-small) and ``two_hop`` (:func:`inweights.probes.templates` with
-          ``rows="composition"``; only for ``model`` emb-mlp, only for the first seed).
+          (:func:`inweights.probes.accuracy`; during training, only if ``model`` is
+          ``gpt-small``) and ``two_hop`` (:func:`inweights.probes.templates` with
+          ``rows="composition"``; only if ``model`` is ``emb-mlp``, and only for the
+          first seed).
 
         ``curves`` is measured every ``every`` steps, for the last of ``models``.
 

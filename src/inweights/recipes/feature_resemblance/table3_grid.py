@@ -248,7 +248,7 @@ def _hits(cells: pl.DataFrame, course: str) -> pl.DataFrame:
 
 
 def _together(cells: pl.DataFrame, hits: pl.DataFrame, reading: str) -> pl.DataFrame:
-    """Return, by seed, how many printed numbers one setting reproduces in one interpretation of AS."""
+    """Return how many printed numbers one setting reproduces, for an interpretation of AS."""
     courses = ("joint", "SA", reading)
     similarities = [f"{course} similarity" for course in courses]
     successes = [f"{course} success" for course in courses]

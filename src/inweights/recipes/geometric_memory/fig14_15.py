@@ -73,10 +73,11 @@ def plan(settings: Settings) -> Plan:
           hardest).
         - Measures: ``paths`` (:func:`inweights.probes.path_accuracy`; during training),
           ``cosines`` (:func:`inweights.probes.arm_cosines` with ``arms=30``),
-          ``navigation`` (:func:`inweights.probes.navigation`; only for ``taught`` full
-          path), ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
-          "reverse_edge")``) and ``hops`` (:func:`inweights.probes.hop_correlation` with
-          ``draws=20``; only for ``condition`` edges alone, ``graph`` (200, 4)).
+          ``navigation`` (:func:`inweights.probes.navigation`; only if ``taught`` is
+          ``full path``), ``edges`` (:func:`inweights.probes.stepwise` with
+          ``roles=("edge", "reverse_edge")``) and ``hops``
+          (:func:`inweights.probes.hop_correlation` with ``draws=20``; only if
+          ``condition`` is ``edges alone`` and ``graph`` is ``(200, 4)``).
 
     Raises:
         ConfigError: ``every`` is negative, or a value is out of range for a path-star

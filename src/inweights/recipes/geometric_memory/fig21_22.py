@@ -62,9 +62,9 @@ def plan(settings: Settings) -> Plan:
           the paper's code).
         - Measures: ``recall`` (:func:`inweights.probes.graph_recall`; during training),
           ``margin`` (:func:`inweights.probes.edge_margin`; during training, only for
-          ``architecture`` TinyNN, ``embeddings`` free) and ``hops``
+          TinyNN with free embeddings) and ``hops``
           (:func:`inweights.probes.hop_correlation` with ``draws=1``; during training,
-          only for ``architecture`` TinyGPT).
+          only for TinyGPT).
 
     Raises:
         ConfigError: ``gpt_every`` or a number of updates is negative, ``width`` is not

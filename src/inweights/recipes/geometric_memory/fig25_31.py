@@ -230,8 +230,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``geometry`` (−ρ) and ``size`` (the absolute value of ρ). Columns: ``setting,
           seed, spearman, null_mean, null_low, null_high, p, geometry, size``.
         - ``correlations``: the rows of ``correlation``, and rows whose ``setting`` is
-          ``random vectors``. Columns: ``setting, seed, spearman, null_mean, null_low,
-          null_high, p, geometry, size, graph``.
+          ``random vectors``. Columns: as in ``correlation``, plus ``graph``.
         - ``margins``: a row per run in each condition and ``neighbour`` (``largest
           neighbour`` or ``smallest neighbour``, by logit), with the margin of this
           neighbour over other nodes. Columns: all columns of ``margin``, plus

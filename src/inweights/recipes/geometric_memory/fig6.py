@@ -81,8 +81,8 @@ def plan(settings: Settings) -> Plan:
           ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=1``; during
           training), ``margin`` (:func:`inweights.probes.edge_margin`; during training)
           and ``correlation`` (:func:`inweights.probes.hop_correlation` with
-          ``draws=1``; during training, only for ``architecture`` TinyGPT, ``horizon``
-          late).
+          ``draws=1``; during training, only for TinyGPT and if ``horizon`` is
+          ``late``).
         - Computation: ``one_step``
           (:func:`~inweights.theory.geometric_memory.storage_tables.one_step`), with the
           label ``graph``.

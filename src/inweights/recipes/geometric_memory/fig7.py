@@ -75,7 +75,7 @@ def plan(settings: Settings) -> Plan:
           model, ``architecture`` (TinyGPT) and ``condition`` (the code's, ours).
         - Measures: ``energy`` (:func:`inweights.probes.spectral_energy` with
           ``draws=200``) and ``deeper`` (:func:`inweights.probes.spectral_energy` with
-          ``draws=200``; only for ``architecture`` TinyGPT).
+          ``draws=200``; only for TinyGPT).
 
         ``condition`` is ``the code's`` (the settings of the paper's code), ``the
         code's, bf16`` (the same in emulated bfloat16) or ``ours`` (our own, simpler

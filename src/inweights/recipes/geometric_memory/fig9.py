@@ -65,9 +65,9 @@ def plan(settings: Settings) -> Plan:
           normal: from N(0, 1); TinyNN), ``self_edges`` (Boolean: whether every node has
           an edge to itself), and ``condition`` (the code's, bf16; the code's; ours).
         - Measures: ``recall`` (:func:`inweights.probes.graph_recall`), ``margin``
-          (:func:`inweights.probes.edge_margin`; only for ``model`` TinyNN),
-          ``own_margin`` (:func:`inweights.probes.geometric_margin` with ``draws=200``;
-          only for ``model`` TinyNN), ``zigzag``
+          (:func:`inweights.probes.edge_margin`; only for TinyNN), ``own_margin``
+          (:func:`inweights.probes.geometric_margin` with ``draws=200``; only for
+          TinyNN), ``zigzag``
           (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` applied
           to :func:`inweights.probes.zigzag` with ``draws=200``), ``energy``
           (:func:`~inweights.probes.geometry.reference_graph.without_self_edges` applied
