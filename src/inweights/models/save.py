@@ -262,7 +262,8 @@ def fingerprint(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
 
     Args:
         about: The header, as plain values; the order of its keys has no effect.
-        tensors: Tensors by name; name, dtype, shape and bytes of each affect the hash.
+        tensors: Tensors, keyed by name. The hash depends on the name, dtype, shape and
+            bytes of each tensor.
     """
     sha = hashlib.sha256(msgspec.json.encode(about, order="sorted"))
     # By name, as a file has its tensors in an order of its own.

@@ -252,8 +252,8 @@ def count_steps(
     Args:
         model: The model of the runs, which ``step`` may change.
         block: The runs, whose learner must be a :class:`Curriculum`.
-        step: Function that takes the model, the runs and a phase, and performs its
-            steps, such as :func:`~.timed_steps.time_part`; the results are not used.
+        step: Function that performs the steps of a phase, given the model, the runs and
+            the phase (:func:`~.timed_steps.time_part`). Its results are not used.
         times: Number of runs that would be trained together on the GPU, divided by the
             number of runs in ``block``; by default 1.
 

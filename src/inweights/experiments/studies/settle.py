@@ -40,7 +40,7 @@ class _SpentError(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Settled:
-    """Result of adding seeds to the undecided claims of a run.
+    """Result of judging the undecided claims of a run with more seeds.
 
     Attributes:
         outcome: The run with the recipe's own seeds, or with one new seed if results of

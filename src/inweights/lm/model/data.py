@@ -47,7 +47,7 @@ class Encoded:
     Attributes:
         ids: Ids of all ``T`` tokens, ``[T]``.
         start: Index of the first token to which the loss applies.
-        stage: Stage of the example.
+        stage: Number of the stage in which the model is trained on the example.
         old: Whether the text was written by the model itself before training. On such a
             text, the model is trained to keep its predictions.
         likely: For a text that the model wrote, two tensors ``[T - start, K]`` on the

@@ -104,8 +104,9 @@ def splitting(rules: dict[str, Any]) -> str:
             ``pre_tokenizer``.
 
     Returns:
-        ``gpt-2``, ``smollm``, ``llama-bpe``, ``dbrx`` (the rule of Llama 3, but words
-        that are tokens are also built by merging) or ``qwen2``.
+        ``gpt-2``, ``smollm``, ``llama-bpe``, ``qwen2``, or ``dbrx`` (the same rule as
+        ``llama-bpe``, for a tokenizer that builds every word by merging, even if the
+        whole word is a token).
 
     Raises:
         DataError: The rule has no known name, or the tokenizer normalises the text

@@ -217,7 +217,7 @@ def load_model(
 
 
 def readable(folder: Path) -> None:
-    """Give the weight files in a folder the folder's read and write permissions.
+    """Set the read and write permissions of weight files to those of their folder.
 
     Args:
         folder: Folder with safetensors files, at any depth.

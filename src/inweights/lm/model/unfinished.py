@@ -189,7 +189,8 @@ class BegunPart:
 
         Args:
             texts: Texts, keyed by the index of their prompt.
-            generator: Generator that draws the texts; ``None`` if nothing is drawn.
+            generator: Generator with which the texts are drawn; ``None`` if the most
+                likely tokens are chosen.
 
         Raises:
             DataError: The file cannot be written.

@@ -13,8 +13,8 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 def check_weights(place: Path) -> None:
     """Raise an error if a folder or file has no weights that are safe to load.
 
-    A folder with safetensors and a file that ends in ``.gguf`` are safe. The content of
-    files is not read.
+    A folder is safe if it contains safetensors, and a file is safe if its name ends in
+    ``.gguf``. The content of files is not read.
 
     Args:
         place: The folder or file, which must exist.

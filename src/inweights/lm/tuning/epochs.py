@@ -54,7 +54,7 @@ def epochs_of(target: Path) -> Path:
     """Return the folder with the stored epochs of a fine-tuning: ``<target>.epochs``.
 
     Args:
-        target: Folder that the fine-tuning writes.
+        target: Folder to which the fine-tuned model is written.
 
     Example:
         >>> epochs_of(Path("tuned")).name
@@ -69,7 +69,7 @@ def keeping(
     """Return a function that stores the model after each epoch, for :func:`inweights.lm.finetune`.
 
     Args:
-        target: Folder that the fine-tuning writes.
+        target: Folder to which the fine-tuned model is written.
         lm: The model that is trained.
         about: Description that is stored with the epochs.
         fresh: Whether to remove the stored epochs of an earlier training first. The
@@ -120,7 +120,7 @@ def score_epochs(
     """Evaluate a model before its fine-tuning and after each epoch, until the training ends.
 
     Args:
-        target: Folder that the fine-tuning writes, or has written.
+        target: Folder to which the fine-tuned model is written, or was written.
         questions: Questions, or the path of a file or folder that
             :func:`inweights.lm.read_exam` reads.
         every: Seconds between two checks for new epochs of a running training; by
@@ -130,8 +130,8 @@ def score_epochs(
             model is trained.
         download: Whether a model may be downloaded from the Hugging Face hub; by
             default False.
-        progress: Function that is called with a count, its total and a description;
-            ``None`` for no progress reports.
+        progress: Function that is called with the number of finished items, their total
+            number and a description; ``None`` for no progress reports.
 
     Yields:
         One dictionary per epoch: ``epoch``, its number over all stages (0 before

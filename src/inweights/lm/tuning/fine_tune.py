@@ -28,7 +28,7 @@ class FineTune(Config):
             predicted as most likely. Texts of ``replay`` are not counted. If it is 0
             (the default), no stage ends early.
         batch_tokens: Maximum number of tokens in a batch, padding included; by default
-            256. A longer example is a batch by itself.
+            256. A longer example forms a batch of its own.
         warmup: Share of a stage's updates over which the learning rate rises linearly
             to ``rate``; by default .1.
         schedule: Learning rate after the warmup: ``constant``, or a ``linear`` (by

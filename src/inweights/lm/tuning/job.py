@@ -87,9 +87,9 @@ def finetune_to(
             the first examples as text, with brackets around tokens to which the loss
             applies; the number of examples; the number of their tokens; the maximum
             number of updates; and the number of texts that the model wrote.
-        progress: Function that is called with a count, its total and a description,
-            while the model writes texts and while it is trained; ``None`` for no
-            progress reports.
+        progress: Function that is called with the number of finished items, their total
+            number and a description, while the model writes texts and while it is
+            trained; ``None`` for no progress reports.
 
     Returns:
         Losses and sizes, as :func:`inweights.lm.finetune` returns them.

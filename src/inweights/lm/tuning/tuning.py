@@ -108,8 +108,8 @@ def finetune(
         adapter: Folder for the adapters of ``lora``; by default they are not written.
         observers: Observers that receive the loss and the learning rate of each update
             (:class:`inweights.training.Step`); by default none.
-        passed: ``None``, or a function called after each epoch with its number over all
-            stages, the total number of epochs, and the model with its adapters.
+        passed: Function called after each epoch with the epoch's number over all stages,
+            the total number of epochs, and the model with its adapters; or ``None``.
         progress: Function that is called after each update with its number, the total
             number of updates, and a description; ``None`` for no progress reports.
 

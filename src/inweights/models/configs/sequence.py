@@ -160,8 +160,8 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         first_steps: Initial step sizes ``Δ`` of the channels: ``spread`` (from 0.001 to
             0.1, evenly on a logarithmic scale) or ``equal`` (0.69 for all, which
             corresponds to biases of 0).
-        init: Initial scale of matrices. The decay rates and the skip connection of the
-            recurrence start as in the Mamba paper, at 1 to ``N`` and at 1.
+        init: Initial scale of matrices. As in the Mamba paper, the decay rates of the
+            recurrence start at 1 to ``N``, and its skip connection starts at 1.
 
     Raises:
         ConfigError: A value has the wrong type, or a size is below 1 or above 65,536.

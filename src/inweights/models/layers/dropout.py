@@ -27,7 +27,7 @@ DROPOUT: Final = "dropout"
 
 
 class Dropout(nn.Module):
-    """Dropout: set entries to 0 with probability ``rate``, and divide the others by ``1 - rate``.
+    """Dropout: set entries to 0 with probability ``rate``; divide all others by ``1 - rate``.
 
     Outside the context of :meth:`DropoutMasks.at`, the input is returned unchanged.
 

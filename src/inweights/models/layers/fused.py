@@ -39,9 +39,9 @@ def layer_norm(
 def attend_in_pairs(qkv: Float[Tensor, "N 2 _"], heads: int) -> Float[Tensor, "N 2 D"]:
     """Compute causal attention in sequences of two tokens.
 
-    The first token attends only to itself. The second divides its attention between the
-    two tokens by a sigmoid of the difference of its two scores, which equals a softmax
-    over the two scores.
+    The first token attends only to itself. The attention weights of the second token
+    are computed by a sigmoid of the difference between its two scores, which equals a
+    softmax over the two scores.
 
     Args:
         qkv: Queries, keys and values side by side, ``[N, 2, 3 D]``.

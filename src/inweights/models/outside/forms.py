@@ -124,7 +124,7 @@ def form_of(
         label: Name of the module in messages.
 
     Returns:
-        The form, with all attributes set. If no linear layer computes the logits,
+        A :class:`Form` with all attributes set. If no linear layer computes the logits,
         ``head``, ``norm``, ``lens`` and ``deepest`` are empty.
 
     Raises:

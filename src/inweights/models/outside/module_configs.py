@@ -57,7 +57,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
             ConfigError: There are no seeds, or one is not between 0 and ``2**63 - 1``;
                 ``vocabulary`` is below 1; the factory fails, or returns the same module
                 twice; or the module does not map token ids ``[B, T]`` to finite logits,
-                draws random numbers other than dropout, or stores batch statistics.
+                uses randomness other than dropout, or stores batch statistics.
             Exception: Any error raised by the function ``logits``.
         """
         from inweights.models.outside.wrapped import Wrapped

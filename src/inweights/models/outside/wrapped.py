@@ -85,9 +85,9 @@ class Wrapped(ModuleCaller):
         """Copy the ``state_dict`` of a plain module into one replica.
 
         Args:
-            state: Tensors without a replica axis, by the module's own names, with or
-                without the prefix of ``torch.compile`` or ``DataParallel``. For a tied
-                parameter, one of its names is enough.
+            state: Tensors without a replica axis, keyed by their names in the module,
+                with or without the prefix of ``torch.compile`` or ``DataParallel``. For
+                a tied parameter, one of its names is enough.
             replica: Index of the replica, from 0 to ``R - 1``.
 
         Raises:

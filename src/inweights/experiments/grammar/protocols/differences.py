@@ -134,12 +134,11 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
 
 
 def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
-    """Return the rows of a table of differences, without repetitions, beginning with our choices.
+    """Return the distinct rows of a table of differences, ordered by the origin of the value.
 
-    Our own choices are values that the paper does not state, or that differ from the
-    paper's values. They are followed by smaller sizes, by values as in the paper's
-    code, and by values as in the paper. Settings that are not classified precede all
-    others.
+    Rows come in this order: settings that are not classified; our own choices (values
+    that the paper does not state, or that differ from the paper's values); smaller
+    sizes; values as in the paper's code; and values as in the paper.
 
     Args:
         trials: The differences of each trial, as :func:`~.compare.compare` returns
@@ -147,8 +146,8 @@ def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
 
     Returns:
         One :class:`DifferenceRow` for each combination of setting, value, origin,
-        statement and reason, ordered by origin, then by path, then by value as text.
-        The path has no indices of lists, so that equal phases share a row.
+        statement and reason. Rows of the same origin are ordered by path, then by value
+        as text. The path has no indices of lists, so that equal phases share a row.
 
     Example:
         >>> from inweights.experiments.grammar.protocols.compare import compare

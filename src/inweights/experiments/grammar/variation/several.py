@@ -95,8 +95,8 @@ def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
     """Return the varied settings with a further axis for each part that has several configs.
 
     Args:
-        several: For each part (``world``, ``model``, ``learner``) that has several
-            configs, these configs, keyed by name.
+        several: Mapping from ``world``, ``model`` or ``learner`` to several configs,
+            which are in turn keyed by name. Parts with one config are left out.
         over: Mapping from paths to values, or a list of points.
 
     Returns:

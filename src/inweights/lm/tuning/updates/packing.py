@@ -200,12 +200,12 @@ class PackedReader:
 def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
     """Return the reason why a model cannot read packed examples, or an empty string if it can.
 
-    The model is tested on two short examples: its logits must not depend on the tokens
-    of the preceding example, and must equal the logits of each example on its own.
+    The model is tested on the beginnings of two examples: its logits for the second must
+    not depend on the tokens of the first, and must equal those for the second alone.
 
     Args:
         lm: The model.
-        rows: Examples, at least one; the starts of the first and last are tested.
+        rows: Examples, at least one. The first and the last are used for the test.
 
     Returns:
         The end of a sentence, such as ``it does not accept position ids``; an empty
@@ -241,7 +241,7 @@ def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
 
 
 def _begin(row: Encoded) -> Encoded:
-    """Return the beginning of an example, with all of its tokens trained."""
+    """Return the first tokens of an example; the loss applies to all but the first of them."""
     return Encoded(row.ids[: _TRIED + 1], 1)
 
 

@@ -101,8 +101,8 @@ def load_replica(
     Args:
         model: The model.
         names: Names of the module's tensors in the model.
-        state: Tensors without a replica axis, by the module's own names, with or
-            without the prefix of ``torch.compile`` or ``DataParallel``.
+        state: Tensors without a replica axis, keyed by their names in the module, with
+            or without the prefix of ``torch.compile`` or ``DataParallel``.
         replica: Index of the replica, from 0 to ``R - 1`` (not checked).
 
     Raises:
