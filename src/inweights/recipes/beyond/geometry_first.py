@@ -152,7 +152,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracies on paths and edges, and how often embeddings reveal the first node.
+    """Return accuracies on paths and edges, and shares of first nodes found from embeddings.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

@@ -52,7 +52,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs that differ in the chains, number of layers and additional facts used.
+    """Plan training runs with different chains, numbers of layers and additional facts.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``relations`` and ``taught``;

@@ -93,8 +93,8 @@ class Settings(iw.Config):
             models are trained on each graph: one with the weight decay ``pressure``
             while edges are learnt, and one with the usual weight decay.
         nodes: Lengths of the paths, in nodes (at least 3).
-        fitted: Numbers of arms (at least 2) of the graphs to which the law is fitted.
-        judged: Numbers of arms (at least 2) of the graphs on which the law is tested.
+        fitted: Numbers of arms (at least 2) for fitting the law of usable path lengths.
+        judged: Numbers of arms (at least 2) for testing the predictions of this law.
         widths: Widths of the model; each is combined with every number of arms.
         decays: Weight decays while edges are learnt; each is combined with every width.
     """
@@ -109,7 +109,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training on edges alone for all settings, and on edges and then paths of other graphs.
+    """Plan training on edges alone for all settings, and training on edges and then on paths.
 
     Args:
         settings: The recipe's settings, such as ``course``, ``read`` and ``nodes``;
@@ -164,7 +164,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the path lengths reached, the law that predicts them, and accuracies on paths.
+    """Return the longest usable path lengths, a law that predicts them, and accuracies on paths.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

@@ -71,7 +71,7 @@ class OneLayerTraining(iw.Config):
         check_names("course", self.late, SUCCEEDS)
 
     def curriculum(self, course: str, rho: float = 3.0) -> experiments.Curriculum:
-        """Return the curriculum of a task: attention and MLP are trained first, then the MLP alone.
+        """Return the curriculum of a task, which trains the attention first and then the MLP.
 
         Args:
             course: Name of the task, such as ``joint``, ``SA`` or ``AS``

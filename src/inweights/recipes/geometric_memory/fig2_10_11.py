@@ -40,7 +40,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan drawings of the in-weights and the in-context task, and counts; no model is trained.
+    """Plan drawings and counts of the in-weights and the in-context task; no model is trained.
 
     Values that are out of range raise an error when ``star`` or ``context`` is created,
     not here.
