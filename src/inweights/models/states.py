@@ -140,7 +140,9 @@ class ReadableStates(nn.Module):
         layers: Sequence[str] | None = None,
         at: Int[Tensor, " n"] | Literal["last", "all"] = "last",
     ) -> dict[str, Float[Tensor, "R *_ K"]]:
-        """Compute logits from each layer's state, as if it were the deepest (the logit lens).
+        """Compute logits from the state of each layer as if this layer were the deepest.
+
+        This is the logit lens (nostalgebraist 2020).
 
         Args:
             inputs: Token ids ``[B, T]`` (``B`` sequences of ``T`` tokens), or ``[R, B,
@@ -177,7 +179,7 @@ class ReadableStates(nn.Module):
     def decode(
         self, name: str, state: Float[Tensor, "R *n D"]
     ) -> Float[Tensor, "R *n K"]:
-        """Map a layer's state to logits, as if it were the deepest (nostalgebraist 2020).
+        """Map a state to logits as if its layer were the deepest (nostalgebraist 2020).
 
         Args:
             name: Name of the layer, one of :attr:`decodable` (not checked). The final

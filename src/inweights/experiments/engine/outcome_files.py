@@ -143,9 +143,8 @@ def refresh(
     Args:
         recipe: Recipe of the run.
         folder: Folder of the run.
-        publish: Function that is called with the run and its new folder, before that is
-            finished, to add figures and a page; by default nothing is added. Its errors
-            propagate.
+        publish: Function that is called with the run and its new, unfinished folder, to
+            add figures and a page; by default nothing is added. Its errors propagate.
 
     Returns:
         The run with its new tables, verdicts and warnings.

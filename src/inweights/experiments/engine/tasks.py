@@ -167,7 +167,7 @@ class LearnTask:
 
     @property
     def title(self) -> str:
-        """Short description of the task (``8 × gpt``): number of runs, labels of the first run."""
+        """Short description, such as ``8 × gpt``: the number of runs and the first run's labels."""
         words = in_words(self.runs[0].trial.labels)
         return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
 
@@ -180,7 +180,7 @@ class LearnTask:
 
     @property
     def learner(self) -> Learner:
-        """Learner of the first run; the runs may differ only in its rate and weight decay."""
+        """Learner of the first run; only learning rate and weight decay differ between runs."""
         return self.runs[0].trial.learner
 
     @property

@@ -26,7 +26,7 @@ class Shown(Config):
     """Description of the table that a probe returns.
 
     Attributes:
-        value: Name of the column with the number that figures plot.
+        value: Name of the column with the numbers that are plotted in figures.
         columns: All columns of the probe's table except ``replica``, separated by
             spaces. A table is recognised by its columns.
         label: Label of the axis of ``value``.
@@ -68,9 +68,9 @@ class Shown(Config):
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """Smallest and largest possible values of the column that figures plot.
+        """Smallest and largest possible values of the column that is plotted.
 
-        The result is ``None`` unless the probe declares both.
+        The result is ``None`` if the probe does not declare both values.
         """
         return None if self.low is None or self.high is None else (self.low, self.high)
 

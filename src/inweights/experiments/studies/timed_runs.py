@@ -102,7 +102,7 @@ class TimedRuns:
 
     @property
     def arithmetic(self) -> int:
-        """Sum over all updates of all runs: number of parameters times number of facts."""
+        """Sum over all updates of all runs: the run's number of parameters times that of facts."""
         return sum(
             prod(size) * task.steps
             for size, task in zip(self.sizes, self.tasks, strict=True)

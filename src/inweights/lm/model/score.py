@@ -141,13 +141,13 @@ def generate_stored(
     generator: torch.Generator | None,
     progress: Tell | None = None,
 ) -> list[str]:
-    """Continue prompts like :func:`generate`, and store the texts to resume interrupted calls.
+    """Continue prompts like :func:`generate`, and store texts so that calls can be resumed.
 
     Args:
         lm: The model.
         prompts: The prompts.
         ending: Conditions under which a text ends.
-        begun: Partial file in which the texts are stored, so that the next call can
+        begun: Part of a file in which the texts are stored, so that the next call can
             continue; if ``None``, they are not stored.
         generator: CPU random generator used to sample tokens; if it is ``None``, the
             most likely token is chosen at each step.

@@ -23,7 +23,7 @@ __all__ = ["LossTable", "PaddingCount", "Reports"]
 
 
 class LossTable:
-    """Losses of all updates: completed tables, which a checkpoint can store, and newer rows.
+    """Losses of all updates, stored as tables (for checkpoints) and as rows of newer updates.
 
     Args:
         tables: Tables of earlier updates from a checkpoint, with the columns of
@@ -51,7 +51,7 @@ class LossTable:
         self._rows.append(row)
 
     def close(self) -> None:
-        """Move any rows added since the last table to a new table."""
+        """Move the rows that were added since the last call, if any, to a new table."""
         if self._rows:
             self.tables.append(pl.DataFrame(self._rows))
             self._rows = []

@@ -15,7 +15,7 @@ from inweights.lm.tuning.fine_tune import FineTune
 
 @dataclass
 class Stage:
-    """Stage of a fine-tuning: examples that are trained on before those of the next stage.
+    """One stage of a fine-tuning, whose examples are used before those of the next stage.
 
     Attributes:
         name: Number of the stage, which is the ``stage`` of its examples.

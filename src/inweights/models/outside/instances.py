@@ -42,8 +42,8 @@ def keep(
             class.
 
     Returns:
-        The hashes of the modules' contents (20 hexadecimal digits each), under which
-        the copies are stored, and the label.
+        Two values: the hashes of the modules' contents (20 hexadecimal digits each), by
+        which the stored copies can be found; and the label.
 
     Raises:
         ConfigError: The modules differ in more than the values of parameters and

@@ -214,8 +214,8 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
             candidates: Ignored, since all tokens of the world have logits.
 
         Raises:
-            ConfigError: The config has a different ``vocabulary``, a module cannot be
-                found, or ``seeds`` are empty or not indices of several modules.
+            ConfigError: ``vocabulary`` differs from the config's, there are no seeds,
+                a seed is not an index (with several modules), or a module is missing.
             DataError: The file of the weights cannot be read, or does not match.
         """
         del inits, candidates

@@ -144,8 +144,8 @@ class Trained(Wrapped):
 
         Returns:
             Logits of the world's tokens: ``[R, n, V]`` if ``at`` is given, otherwise
-            ``[R, S, V]``. If some names have several ids and ``answers="sum"`` is set,
-            they are the log-probabilities of whole names.
+            ``[R, S, V]``. If a token's name has several ids of the module, and
+            ``answers="sum"`` is set, they are the log-probabilities of whole names.
 
         Raises:
             ConfigError: Hooks are set although a name has several token ids or logits

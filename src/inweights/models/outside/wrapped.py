@@ -192,7 +192,7 @@ class Wrapped(ModuleCaller):
     def decode(
         self, name: str, state: Float[Tensor, "R *n D"]
     ) -> Float[Tensor, "R *n K"]:
-        """Map a layer's state to logits with the module's head, as if it were the last layer.
+        """Map a state to logits with the module's head, as if its layer were the last one.
 
         Args:
             name: Name of the layer, one of :attr:`decodable`.

@@ -67,9 +67,9 @@ def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference
 
     Args:
         recipe: A recipe whose paper has a protocol file (:class:`PaperProtocol`).
-        scale: ``smoke``, ``cpu`` or ``paper``. Of the recipe's reasons for settings of
-            its own, those for this scale are given. The name is not checked, and the
-            settings are taken from ``plan``.
+        scale: The scale of ``plan``: ``smoke``, ``cpu`` or ``paper``. It selects the
+            reasons for our own choices, which may differ between scales. It is not
+            checked.
         plan: The trials and computations.
 
     Returns:
