@@ -278,8 +278,8 @@ class _Rows:
     ) -> tuple[Floats, Floats]:
         """Return the margins of each node's most and least likely neighbours, both ``[K, n]``.
 
-        The ``n`` nodes are those of the ``S`` chosen nodes that have a neighbour and for
-        which some other node is not a neighbour.
+        The ``n`` nodes are those of the ``S`` chosen nodes that have a neighbour and
+        for which some other node is no neighbour.
         """
         # A loop at a node is an edge, but a node is no neighbour of its own.
         own = np.zeros_like(self.near)

@@ -172,9 +172,10 @@ class _Queries:
     def target(self, layer: str, tokens: Int[Tensor, "R M"]) -> Float[Tensor, "R M D"]:
         """Return the states by which a query's state is replaced, for the given bridge tokens.
 
-        For ``onto="layer"``, these are the layer's states for prompts that consist of the
-        token alone. For ``onto="embedding"``, they are the states of the model's first
-        layer at the second-to-last position of the query, where the token is inserted.
+        For ``onto="layer"``, these are the layer's states for prompts that consist of
+        the token alone. For ``onto="embedding"``, they are the states of the model's
+        first layer at the second-to-last position of the query, where the token is
+        inserted.
         """
         if self.onto == "layer":
             alone = tokens.unsqueeze(-1)
