@@ -153,4 +153,4 @@ def _settle(
             execution=execution,
         )
         done = list(more)
-    console.claims.settled(done)
+    console.ledger.settled(done)

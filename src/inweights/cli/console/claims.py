@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
-from inweights.cli.console.base import WIDTH, cut, err, out, print_json, say, table
+from inweights.cli.console.base import WIDTH, cut, out, print_json, say, table
 from inweights.config import to_plain
 from inweights.experiments.claims.claim import VERDICTS, Verdict
 from inweights.experiments.claims.claim_result import ClaimResult
@@ -17,9 +16,6 @@ from inweights.experiments.claims.closeness import closeness, sizes
 from inweights.experiments.claims.verdict import tally
 from inweights.runs.environment import environment
 from inweights.support.progress import plural
-
-if TYPE_CHECKING:
-    from inweights.experiments.studies.settle import Settled
 
 MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈✗≉?·", strict=True))
 COLOURS = dict(
@@ -32,8 +28,8 @@ _OWN_WORDS: dict[Verdict, str] = {
 }
 #: Reason why a claim is not judged if its recipe has not been run.
 NO_RUN = "no run at scale '{scale}' yet"
-#: Largest number of claims whose whole text is shown without ``full``.
-_WHOLE = 19
+#: Largest number of lines of a list of claims without ``full``.
+_LINES = 58
 
 
 def board(
@@ -106,8 +102,8 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
 def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
     """Print a table of claims with verdict, measured value and target.
 
-    If all claims that are not judged have the same reason, it is printed once. If there
-    are more than 19 claims, each claim is printed on one line.
+    If all claims that are not judged have the same reason, it is printed once. Long
+    sentences are cut if the list would have more than 58 lines.
 
     Args:
         results: The judged claims.
@@ -124,22 +120,19 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
     listed = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), show_header=False)
     listed.add_column(no_wrap=True)
     measured = any(claim.measured is not None for claim in results)
-    if measured:
-        listed.add_column(no_wrap=True, justify="right")
-        listed.add_column(no_wrap=True, style="dim")
+    rows = [_cells(claim, measured) for claim in results]
+    for style in ("bold", "dim") if measured else ():
+        listed.add_column(no_wrap=True, justify="right" if style == "bold" else "left")
     listed.add_column(overflow="fold")
-    room = WIDTH - (30 if measured else 3)
-    for claim in results:
-        cells = [Text(MARKS[claim.verdict], style=COLOURS[claim.verdict])]
-        if measured:
-            value = "" if claim.measured is None else f"{claim.measured:.3g}"
-            cells += [Text(value, style="bold"), Text(claim.target.text)]
-        text = claim.text if len(results) <= _WHOLE else cut(claim.text, room)
-        more = [f"about {claim.needed} seeds would decide it"] if claim.needed else []
-        more += [claim.why] if claim.why and not once else []
-        body = Text(text)
-        for one in more if len(results) <= _WHOLE else ():
-            body.append(f"\n{one}", style="dim")
+    widths = [
+        max(len(cell) for cell in column) + 1 for column in zip(*rows, strict=True)
+    ]
+    bodies = [_body(claim, once) for claim in results]
+    if len(bodies) > _LINES // 2:  # one line each, in which the name says most
+        names = [Text(claim.id.rpartition("/")[2] + ": ") for claim in results]
+        bodies = [name + body for name, body in zip(names, bodies, strict=True)]
+    bodies = _fitted(bodies, WIDTH - sum(widths))
+    for cells, body in zip(rows, bodies, strict=True):
         listed.add_row(*cells, body)
     out.print(listed)
     if judged:
@@ -150,6 +143,47 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
     if once and reasons != {""}:
         none = "none of them is judged" if not judged else "not judged"
         say((f"{none}: {reasons.pop()}", "dim"))
+
+
+def _cells(claim: ClaimResult, measured: bool) -> list[Text]:
+    """Return the mark of the verdict and, if ``measured``, the measured value and the target."""
+    cells = [Text(MARKS[claim.verdict], style=COLOURS[claim.verdict])]
+    if measured:
+        value = "" if claim.measured is None else f"{claim.measured:.3g}"
+        cells += [Text(value, style="bold"), Text(claim.target.text, style="dim")]
+    return cells
+
+
+def _body(claim: ClaimResult, once: bool) -> Text:
+    """Return a claim's sentence with its notes; ``once`` leaves out why it is not judged."""
+    body = Text(claim.text)
+    if claim.needed:
+        body.append(f" (about {claim.needed} seeds would decide it)", style="dim")
+    if claim.why and not once:
+        body.append(f" ({claim.why})", style="dim")
+    return body
+
+
+def _fitted(bodies: Sequence[Text], width: int) -> list[Text]:
+    """Wrap texts, and cut the longest ones so that all together have at most 58 lines.
+
+    Every text keeps at least one line. A text that was cut ends with ``…``.
+
+    Args:
+        bodies: The texts.
+        width: Number of characters in a line.
+    """
+    wrapped = [body.wrap(out, width) for body in bodies]
+    longest = max(map(len, wrapped), default=1)
+    while longest > 1 and sum(min(len(lines), longest) for lines in wrapped) > _LINES:
+        longest -= 1
+    fitted = []
+    for lines in wrapped:
+        if len(lines) > longest:
+            lines[longest - 1].truncate(width - 1)
+            lines[longest - 1].append("…")
+        fitted.append(Text("\n").join(lines[:longest]))
+    return fitted
 
 
 def _in_full(results: Sequence[ClaimResult]) -> None:
@@ -167,28 +201,6 @@ def _in_full(results: Sequence[ClaimResult]) -> None:
             text.append(f"\n{claim.why}", style="dim")
         listed.add_row(mark, text)
     out.print(listed)
-
-
-def settled(done: Sequence[Settled]) -> None:
-    """Report on the error stream how many claims were decided by additional seeds.
-
-    Args:
-        done: Results of :func:`inweights.actions.settle`. One line is printed for each.
-            If there are no results, one line gives the reason.
-    """
-    for one in done:
-        name = one.outcome.recipe.name
-        seeds = plural(one.seeds, "seed")
-        won = len(one.before) - len(one.left)
-        said = (
-            f"{name}: {won} of {len(one.before)} undecided claims decided with {seeds}"
-        )
-        err.print(said + (f"; {one.why}" if one.why else ""))
-    if not done:
-        err.print(
-            "no seeds were added: no claim is undecided in the stored runs (with --into, in these "
-            "results); to run a recipe for the first time: 'inweights run RECIPE'"
-        )
 
 
 def counts(results: Sequence[ClaimResult]) -> list[str]:

@@ -33,6 +33,7 @@ from inweights.support.progress import plural
 
 if TYPE_CHECKING:
     from inweights.actions.ledger.board import Board
+    from inweights.experiments.studies.settle import Settled
 
 _HEAD = Path(__file__).with_name("board.md").read_text(encoding="utf-8")
 
@@ -108,6 +109,28 @@ def recorded(added: int) -> None:
         added: Number of new scores.
     """
     err.print(f"{plural(added, 'score')} added")
+
+
+def settled(done: Sequence[Settled]) -> None:
+    """Report on the error stream how many claims were decided by additional seeds.
+
+    Args:
+        done: Results of :func:`inweights.actions.settle`. One line is printed for each.
+            If there are no results, one line gives the reason.
+    """
+    for one in done:
+        name = one.outcome.recipe.name
+        seeds = plural(one.seeds, "seed")
+        won = len(one.before) - len(one.left)
+        said = (
+            f"{name}: {won} of {len(one.before)} undecided claims decided with {seeds}"
+        )
+        err.print(said + (f"; {one.why}" if one.why else ""))
+    if not done:
+        err.print(
+            "no seeds were added: no claim is undecided in the stored runs (with --into, in these "
+            "results); to run a recipe for the first time: 'inweights run RECIPE'"
+        )
 
 
 def markdown(

@@ -22,24 +22,23 @@ Way = Literal[
     "two phases",
     "edges alone",
 ]
-#: How a star is learnt. The paper's way: edges and paths together, everything moves.
+#: Edges and paths are mixed from the start, as in the paper.
 INTERLEAVED: Way = "interleaved"
-#: Edges alone, then edges and paths together; everything moves all along.
+#: First edges alone, then edges and paths.
 HEAD_START: Way = "edges first"
-#: The same, and the embeddings stand still in the second phase: paths can only read the
-#: geometry.
+#: As ``edges first``, but the embeddings are frozen in the second phase.
 GEOMETRY: Way = "geometry first"
-#: Geometry first, but of the same graph over other nodes: a geometry that helps nobody.
+#: As ``geometry first``, but the nodes are permuted in the edges of the first phase.
 PERMUTED: Way = "permuted"
-#: Edges and paths together, and the embeddings never move (E.1).
+#: Edges and paths are mixed, and the embeddings are never trained (E.1).
 RANDOM: Way = "random"
-#: Edges alone, then paths alone; everything moves (D.3).
+#: First edges alone, then paths alone (D.3).
 TWO_PHASE: Way = "two phases"
-#: Edges alone and nothing else (Obs. of §3.1).
+#: Edges alone (observations in Section 3.1).
 ALONE: Way = "edges alone"
 
 Loss = Literal["full path", "first token"]
-#: Where the loss of a path is: at every token, or at the hardest one alone.
+#: Loss over all tokens of a path, or only over the hardest one.
 FULL: Loss = "full path"
 FIRST: Loss = "first token"
 
