@@ -96,7 +96,7 @@ class ReplicaState(State):
         self.stopped = self.stopped.cpu()
 
     def begin_next_phase(self) -> None:
-        """Advance to the start of the next phase; clear the stops and the optimizer state."""
+        """Advance to the next phase; reset the stopped replicas and the optimizer state."""
         self.phase += 1
         self.step = 0
         self.optimizer = {}

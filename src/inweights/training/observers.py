@@ -93,14 +93,14 @@ class Observer:
         """React to the start of the work; called before the first step.
 
         Args:
-            settings: Settings of the work as plain values. In :func:`inweights.train`,
-                these are ``steps`` (over all phases), ``seeds``, and the configs
-                ``model`` and ``learner`` if they exist. In a sweep or recipe, there are
-                also its ``name``, the ``labels`` in which its trials differ, the
-                ``trials`` with their configs, and the ``folder`` and ``settings`` of a
-                recipe's run. In fine-tuning, they are ``name``, ``seeds``, ``learner``,
-                and ``model`` (the model's source, as a string). In a worker of a plan,
-                they are only ``name`` and ``labels``.
+            settings: Dictionary of settings, as plain values. :func:`inweights.train`
+                passes the keys ``steps`` (number of updates over all phases) and
+                ``seeds``, and ``model`` and ``learner`` if their configs exist. A sweep
+                or recipe also passes its ``name``, the ``labels`` in which its trials
+                differ, and the ``trials`` with their configs; a recipe's run also
+                passes its ``folder`` and ``settings``. Fine-tuning passes ``name``,
+                ``seeds``, ``learner`` and ``model`` (the model's source, as a string).
+                A worker of a plan passes only ``name`` and ``labels``.
         """
 
     def step(self, seen: Step) -> None:
@@ -141,7 +141,7 @@ class Observer:
         afterwards.
 
         Args:
-            error: The error.
+            error: Exception that ended the work, such as ``KeyboardInterrupt``.
         """
 
 

@@ -126,19 +126,20 @@ def measure_due(
     done: bool,
     last: bool,
 ) -> None:
-    """Measure the model with the observers that are due, and notify all observers.
+    """Measure the model with each observer that is due at this step, and notify all observers.
 
     Errors of measures and observers propagate.
 
     Args:
         model: Model that is measured, without gradients.
-        observers: Observers; each measures after every multiple of its ``every`` steps.
-            The method ``measured`` of all observers is called with each table.
+        observers: Observers. Each of them measures the model whenever the number of
+            updates is a multiple of its ``every``. The method ``measured`` of all
+            observers is called with each table.
         state: State; the measurements are added to its tables, with a column ``step``
             (number of updates over all phases).
-        done: Whether the phase is complete. Before its end, rows of stopped replicas
-            are left out.
-        last: Whether no update follows, so that all observers measure.
+        done: Whether the phase is complete. If it is not, the rows of stopped replicas
+            are removed from the tables.
+        last: Whether no further update follows. If so, all observers measure the model.
     """
     due = [one for one in observers if last or state.total % one.every == 0]
     measures = [(one.name, one.measure) for one in due if one.measure is not None]

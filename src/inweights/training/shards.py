@@ -59,7 +59,8 @@ class Shards:
         left for this rank, the two numbers are equal.
 
         Args:
-            count: Total number of columns (parameters of a replica) of all ranks.
+            count: Total number of columns over all ranks, which is the number of
+                parameters of a replica.
         """
         width = -(-count // self.ranks)
         return min(count, self.rank * width), min(count, (self.rank + 1) * width)
@@ -225,7 +226,7 @@ class _SharedCheckpoint:
             self._file.write(state)
 
     def read(self, device: torch.device | str) -> ReplicaState | None:
-        """Return the state that the first rank reads; on other ranks, it lacks the tables."""
+        """Return the state that the first rank reads; its tables are missing on other ranks."""
         state = self._file.read(device) if self._file else None
         tensors: dict[str, Tensor] = {}
         words = b""

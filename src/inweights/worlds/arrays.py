@@ -108,8 +108,8 @@ def cut_rows(numbers: Ids, ends: Ids, rows: Ids) -> tuple[Ids, Ids]:
         rows: Indices of the ``m`` rows to select, in any order, ``[m]``.
 
     Returns:
-        The entries of the selected rows, one row after another, and the end of each of
-        these rows in that array, ``[m]``.
+        Two arrays: the entries of the selected rows, one row after another; and the end
+        (exclusive) of each of these rows in the first array, ``[m]``.
 
     Example:
         >>> cut_rows(np.array([1, 2, 3, 4, 5]), np.array([2, 4, 5]), np.array([2, 0]))[0].tolist()

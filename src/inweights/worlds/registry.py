@@ -109,8 +109,9 @@ class Altered(Config, tag_field="kind", tag="altered"):
     """A world with the vocabulary and queries of another world, but with altered facts.
 
     Attributes:
-        of: Config of the other world, or a dictionary with its ``kind`` and its
-            settings, which is converted to a config. :meth:`build` requires it.
+        of: Config of the other world. A dictionary with the ``kind`` and the settings
+            of that world is converted to a config. :meth:`build` requires this
+            attribute.
         shuffled: Whether the answers of the facts are permuted among facts with the
             same role and the same numbers of tokens in prompt and answer.
         without: Names of the roles whose facts are left out, joined by ``+``. If empty,
@@ -147,7 +148,7 @@ class Altered(Config, tag_field="kind", tag="altered"):
 
     @property
     def contents(self) -> Mapping[str, str]:
-        """Dictionary that maps the path of each file that the other world reads to its hash.
+        """Dictionary from the path of each file that the world of :attr:`of` reads to its hash.
 
         The hashes become part of a run's key. The dictionary is empty if that world
         reads no files, or if :attr:`of` is ``None``.
@@ -158,20 +159,21 @@ class Altered(Config, tag_field="kind", tag="altered"):
         return getattr(self.of, "contents", {})
 
     def build(self, seed: int = 0) -> World:
-        """Build the other world with this seed, and return it with altered facts.
+        """Build the world of :attr:`of` with this seed, and return it with altered facts.
 
-        The result has the name of the other world, and the settings of this config.
+        The returned world has the name of the world of :attr:`of`, and the settings of
+        this config.
 
         Args:
-            seed: Root seed of the other world and of the permutation, from 0 to 2**63 -
-                1.
+            seed: Root seed with which the world of :attr:`of` is built and the answers
+                are permuted, from 0 to 2**63 - 1.
 
         Raises:
             ConfigError: ``of`` is ``None``, neither ``shuffled`` nor ``without`` is
-                set, the seed is out of range, or the other world cannot be built with
-                its settings.
+                set, the seed is out of range, or the world of :attr:`of` cannot be
+                built with its settings.
             DataError: A role in ``without`` has no facts, no fact remains, or a file of
-                the other world is missing or damaged.
+                the world of :attr:`of` is missing or damaged.
         """
         if self.of is None or not (self.shuffled or self.without):
             raise ConfigError(

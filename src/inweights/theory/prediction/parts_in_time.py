@@ -122,8 +122,8 @@ def solve_piece(
 
     Args:
         world: The facts.
-        answers: Whether a prompt may have ``several`` correct answers or only ``one``.
-            This option has no effect on the soft program.
+        answers: ``several`` if a prompt may have several correct answers, otherwise
+            ``one``. This option has no effect on the soft program.
         decay: The decay of the soft program, above 0. If ``None``, program (2) is
             solved if possible. The soft program is solved instead with a decay of 1e-2
             if an identity has a prompt of several tokens, and with a decay of 3e-4 if

@@ -67,7 +67,7 @@ def predict(
 
     Args:
         world: Facts and queries with answers of one token.
-        answers: Whether a prompt may have ``several`` correct answers, or ``one``.
+        answers: ``several`` if a prompt may have several correct answers, otherwise ``one``.
         decay: Weight decay of the training that is predicted (soft program). If
             ``None``, the prediction is for the limit of long training without decay
             (program (2) of Identity Bridge, §4.3), if all facts can be stored and the
@@ -271,7 +271,7 @@ def predicted_queries(
     Args:
         world: Config of the world.
         seed: Root seed with which the world is built.
-        answers: Whether a prompt may have ``several`` correct answers, or ``one``.
+        answers: ``several`` if a prompt may have several correct answers, otherwise ``one``.
         gap: Relative duality gap to certify for each solution, at least 1e-7, below 1.
         decay: Weight decay of the training; ``None`` means the same as in :func:`predict`.
 

@@ -65,10 +65,11 @@ def remedies(
     late: float | None,
     lost: int = 0,
 ) -> tuple[Remedy, ...]:
-    """Find facts to add that correct failing reversals or the most frequent assertion.
+    """Find facts that, if added, correct failing reversals or remove an assertion.
 
-    An assertion is an answer that the model gives although no fact states one. Errors
-    raised by ``forecast`` propagate.
+    An assertion is an answer that the model gives to a query although no answer follows
+    from the facts. If there are several assertions, only the most frequent one is
+    considered. Errors raised by ``forecast`` propagate.
 
     Args:
         world: Facts and queries.

@@ -13,12 +13,13 @@ class Solving:
     The values are checked when they are used, not by this class.
 
     Attributes:
-        answers: ``several`` (all answers to a prompt are correct) or ``one`` (they
-            contradict each other, which is an error).
-        decay: Weight decay of the training that is predicted, above 0; if ``None``, the
-            limit of long training without decay is predicted if all facts can be stored
-            and the prompts of identities are single tokens; otherwise, a small decay is
-            used.
+        answers: How facts with the same prompt and different answers are treated: with
+            ``several``, all these answers are correct; with ``one``, the facts
+            contradict each other, and an error is raised.
+        decay: Weight decay of the training that is predicted, above 0. If it is
+            ``None``, the prediction is for the limit of long training without decay,
+            provided that all facts can be stored and the prompts of identities are
+            single tokens. Otherwise, a small decay is used.
         gap: Relative duality gap to certify, at least 1e-7 and below 1.
         seconds: Time limit for all programs together, in seconds, from 0 to 10**7;
             solutions that are not finished in time are not certified.

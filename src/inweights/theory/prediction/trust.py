@@ -36,9 +36,9 @@ def trust(prediction: Prediction) -> str:
         prediction: Result of :func:`inweights.predict`.
 
     Returns:
-        Text that names the family of calibration worlds most similar to the predicted
-        world and the errors of predictions there, and the kinds of queries to which the
-        prediction does not apply.
+        Text that names the family of calibration worlds that is most similar to the
+        predicted world, the errors of predictions in this family, and the kinds of
+        queries to which the prediction does not apply.
     """
     near = prediction.nearest
     known = calibration()

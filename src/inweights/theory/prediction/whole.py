@@ -79,8 +79,8 @@ def solve_whole(
 
     Args:
         world: Facts and queries.
-        answers: Whether a prompt may have ``several`` correct answers or only ``one``.
-            This option has no effect on the soft program.
+        answers: ``several`` if a prompt may have several correct answers, otherwise
+            ``one``. This option has no effect on the soft program.
         gap: Relative duality gap to certify, at least 1e-7 and below 1. For more than
             3,000 facts, values below 0.01 are replaced with 0.01.
         seconds: Time limit in seconds; ``None`` for no limit.

@@ -103,9 +103,9 @@ class Solution(Certified):
             statements: Queries or facts of the program's world.
 
         Returns:
-            Logits ``[Q, K]`` (``Q`` statements, ``K`` outputs); the column of each
-            answer, ``[Q]`` (if several answers are correct, of the one with the largest
-            logit); and a mask of its rivals, the wrong outputs, ``[Q, K]``.
+            Logits ``[Q, K]`` (``Q`` statements, ``K`` outputs); the column of the
+            correct answer with the largest logit, ``[Q]``; and a mask of the wrong
+            outputs, ``[Q, K]``.
         """
         return self.program.compare(self.templates, statements)
 

@@ -224,8 +224,8 @@ def better(one: Point, other: Point) -> Point:
     """Combine two points: return the templates with the lower objective and the higher bound.
 
     Args:
-        one: A point.
-        other: Another point of the same problem; preferred if the objectives are equal.
+        one: First point.
+        other: Second point, of the same problem. It is preferred in case of a tie.
 
     Returns:
         A point whose gap is at most the gap of either point.

@@ -83,10 +83,12 @@ class Splitting:
         self._speed = Anderson(memory=most if memory is None else memory)
 
     def split(self) -> None:
-        """Shrink the templates and project the logits that :attr:`x` contains; store the results.
+        """Compute the templates, logits and multipliers of this iteration from :attr:`x`.
 
-        The attributes ``z`` (templates), ``values`` (their singular values), ``s``
-        (logits), and ``z_price`` and ``s_price`` (multipliers) are set.
+        The singular values of the templates are shrunk, and the logits are projected
+        onto the margin constraints. The results are stored in the attributes ``z``
+        (templates), ``values`` (their singular values), ``s`` (logits), and ``z_price``
+        and ``s_price`` (multipliers).
         """
         inputs = self.program.shape[0]
         above = self.x[:inputs]

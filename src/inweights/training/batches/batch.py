@@ -23,7 +23,7 @@ class Batch:
 
     Attributes:
         inputs: The packed sequences.
-        at: Index in ``S`` of each labelled position, ``[n]``.
+        at: Index of each labelled position among the ``S`` packed tokens, ``[n]``.
         labels: Logit column of each label, ``[R, m]``.
         weights: Weight of each label, ``[m]`` or ``[R, m]``; the weights of each
             replica sum to 1.
@@ -39,10 +39,10 @@ class Batch:
 
     @property
     def selected(self) -> Int[Tensor, " n"] | None:
-        """Indices in ``S`` of the labelled positions, ``[n]``; a model takes them as ``at``.
+        """Indices of the labelled positions among the ``S`` packed tokens, ``[n]``.
 
-        The value is ``None``, which stands for all positions, if every sequence is a
-        single token and every token is labelled.
+        This is the argument ``at`` of a model's call. It is ``None``, which means all
+        positions, if every sequence is a single token and every token is labelled.
         """
         single = all(length == 1 for _, length in self.inputs.shapes)
         return None if single and len(self.at) == self.inputs.size else self.at

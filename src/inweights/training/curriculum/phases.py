@@ -94,9 +94,9 @@ class Phase(Config):
             on a CPU do not guarantee.
         stop: Rule by which a replica is frozen before the phase ends; by default there
             is no such rule.
-        edit: Change of the weights before the first step that gives stored facts new
-            answers; ``None`` for no edit. Observers measure before and after it. The
-            training facts do not change.
+        edit: An :class:`Edit`, which changes the weights before the first step such
+            that stored facts get new answers; ``None`` for no edit. Observers measure
+            the model before and after the edit. The training facts do not change.
 
     Raises:
         ConfigError: ``steps`` or a size in ``batch`` is negative; ``batch`` names a

@@ -57,8 +57,8 @@ class Stop(Config):
     def due(self, step: int) -> bool:
         """Return whether the stop rule is checked after a number of updates.
 
-        It is checked after each multiple of ``every`` updates, and never if the rule
-        has no limits.
+        It is checked whenever the number of updates is a multiple of ``every``. A rule
+        without limits is never checked.
 
         Args:
             step: Number of updates made in the phase.

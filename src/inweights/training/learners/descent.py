@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 class Descent(Config, tag_field="kind", tag="descent"):
     """Learner that trains a Node2Vec with an explicit gradient (Geometric Memory, Lemma 1).
 
-    :func:`inweights.train` minimises the mean loss over facts. The paper's Node2Vec
-    takes the mean over the neighbours of each node, which is a different objective if
-    nodes differ in degree. Therefore the updates are those of
-    :func:`inweights.theory.geometric_memory.node2vec.descend`, from the model's initial
-    parameters.
+    :func:`inweights.train` minimises the mean loss over facts. The Node2Vec objective
+    of the paper is a mean over the neighbours of each node, which differs from the mean
+    over facts if nodes have different degrees. Therefore this learner makes the updates
+    of :func:`inweights.theory.geometric_memory.node2vec.descend`, starting from the
+    model's initial parameters.
 
     Attributes:
         rate: Learning rate ``η``, above 0, for the loss summed over nodes.
@@ -59,12 +59,12 @@ class Descent(Config, tag_field="kind", tag="descent"):
     def trajectory(
         self, world: World, model: Node2VecConfig, seed: int, record: Sequence[int] = ()
     ) -> Trajectory:
-        """Run gradient descent on one Node2Vec for a graph, and record selected steps.
+        """Train one Node2Vec model on a graph by gradient descent, and record selected steps.
 
         Args:
             world: A graph: a world whose facts are edges.
-            model: Config of the Node2Vec, which determines the initial vectors together
-                with ``seed``.
+            model: Config of the Node2Vec model. Together with ``seed``, it determines
+                the initial vectors.
             seed: Root seed of the initial vectors.
             record: Steps, from 0 (the start) to ``steps``, at which vectors, loss and
                 eigenvalues are recorded; the last step is always recorded.

@@ -192,7 +192,7 @@ def path_star(
 def in_context_star(
     rate: float = 3e-3, *, steps: int = 1000, batch: int = 64
 ) -> Curriculum:
-    """Return the curriculum for path-stars given in prompts (Geometric Memory, Figure 13).
+    """Return the curriculum for path-stars listed in the prompt (Geometric Memory, Figure 13).
 
     The paper does not state its settings; the settings here are our choice. The model
     reads the correct tokens of a path before each token that it predicts (teacher

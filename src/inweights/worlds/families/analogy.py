@@ -134,9 +134,9 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
     """Two-hop world as an analogy: facts ``(a, r1) → b``, ``(b, r2) → c``; query ``(a, r2) → c``.
 
     This world is from Feature Resemblance, §6. The identity ``(b, r1) → b`` states that
-    ``a`` and ``b`` share the property ``b``. Except for names, it is the world
-    :class:`Analogy`, whose entities ``a`` and ``b`` are here called ``b`` and ``a``,
-    and whose labels ``c`` and ``d`` are here called ``b`` and ``c``. Unlike in
+    ``a`` and ``b`` share the property ``b``. It differs from the world :class:`Analogy`
+    only in names: the entities ``a`` and ``b`` of that world are called ``b`` and ``a``
+    here, and its labels ``c`` and ``d`` are called ``b`` and ``c``. Unlike in
     :class:`~inweights.worlds.TwoHop`, a query contains only the second relation; its
     role is therefore ``conclusion``, not ``composition``. The facts have the roles
     ``first_hop``, ``second_hop`` and ``identity``.

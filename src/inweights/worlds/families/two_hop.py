@@ -135,15 +135,15 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
 
     @property
     def slices(self) -> int:
-        """Number ``|R1|`` of first relations; each one leads to its own slice of the bridges."""
+        """Number ``|R1|`` of first relations, each of which has its own slice of bridges."""
         return self.complexity if self.first_relations is None else self.first_relations
 
     def build(self, seed: int = 0) -> World:
         """Build the world.
 
-        The seed affects sampled and permuted maps, and the choices that
-        :attr:`identity` and :attr:`trained` describe as fractions. With
-        :attr:`bridges`, the seed only permutes the entities.
+        The seed determines sampled and permuted maps, and which identities and two-hop
+        statements are facts if :attr:`identity` and :attr:`trained` are fractions. If
+        :attr:`bridges` is set, the seed only permutes the entities.
 
         Args:
             seed: Root seed, from 0 to 2**63 - 1.

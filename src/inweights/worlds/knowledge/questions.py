@@ -59,11 +59,12 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
     Args:
         rows: Subject, relation and object of the facts, as token ids, without
             identities.
-        kinds: Kinds of questions to return; by default all: ``composition`` (two facts
-            in a row), ``chain`` (three facts), ``reversal`` (the subject of a fact),
-            ``implication`` (a relation that an entity lacks, if similar entities agree
-            on its value) and ``unstated`` (such a relation, if they do not agree). The
-            names are not checked.
+        kinds: Kinds of questions to return; by default all kinds. A ``composition``
+            asks for the end of a chain of two facts, a ``chain`` for the end of a chain
+            of three facts, and a ``reversal`` for the subject of a fact. An
+            ``implication`` asks for the value of a relation that no fact states for an
+            entity, if similar entities agree on this value; an ``unstated`` question is
+            the same if they do not agree. The names are not checked.
 
     Returns:
         Dictionary that maps each kind to prompts ``[Q, T]`` and answers ``[Q, 1]``, as

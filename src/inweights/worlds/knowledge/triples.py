@@ -132,7 +132,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
 
     def build(self, seed: int = 0) -> World:
-        """Read the facts and build the world; the seed affects only a fractional ``identity``.
+        """Read the facts and build the world; the seed draws identities given as a fraction.
 
         Raises:
             DataError: :attr:`path` is empty, or the source is missing or damaged.
@@ -250,7 +250,7 @@ def two_step_questions(facts: Knowledge) -> int:
 
 
 def bridges_of(facts: Knowledge) -> Ids:
-    """Return the sorted indices of entities that are objects and subjects, ignoring identities."""
+    """Return the sorted indices of the entities in the middle of chains of two facts."""
     rows = facts.triples[~identities_of(facts)]
     return np.intersect1d(rows[:, 2], rows[:, 0])
 

@@ -13,10 +13,12 @@ from inweights.support.extras import optional
 
 
 def is_hub_name(source: str) -> bool:
-    """Return whether a source may be a data set of the hub: ``owner/name``, without an extension.
+    """Return whether a source could be the name of a data set on the Hugging Face Hub.
 
     Args:
-        source: Name of the source; whether the data set exists is not checked.
+        source: Name of the source. The result is True if it has the form
+            ``owner/name``, without an extension. Whether the data set exists is not
+            checked.
 
     Example:
         >>> is_hub_name("someone/facts"), is_hub_name("data/facts.csv"), is_hub_name("facts")

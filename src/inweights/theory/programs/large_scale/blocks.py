@@ -38,8 +38,9 @@ class Block:
 
     Attributes:
         right: Mask of the correct answers, ``[m, K]`` (``K`` outputs).
-        at: Flat indices in ``[m, K]`` of the stored entries: those with a multiplier,
-            those that differ from ``X V``, and correct answers.
+        at: Flat indices in ``[m, K]`` of the stored entries. An entry is stored if its
+            multiplier is not 0, if its projected logit differs from ``X V`` (``V`` is
+            :attr:`.Iteration.v`), or if it belongs to a correct answer.
         price: Multipliers of these entries, divided by the penalty.
         moved: Numbers that are added to the stored entries of ``X V`` before the next
             projection.
@@ -276,8 +277,8 @@ def blocks_of(program: Program) -> list[Block]:
 def prices_of(blocks: Sequence[Block]) -> sparse.csr_array:
     """Return the multipliers of ``S = X W``, divided by the penalty, as a sparse array ``[M, K]``.
 
-    ``S`` are the projected logits. The penalty belongs to the augmented Lagrangian;
-    there are ``M`` prompts and ``K`` outputs.
+    ``S`` is a copy of the logits ``X W`` that is projected onto the margin constraints.
+    The penalty is that of the augmented Lagrangian.
 
     Args:
         blocks: All blocks of a program, in the order of their prompts.

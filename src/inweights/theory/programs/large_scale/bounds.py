@@ -129,13 +129,13 @@ class Bounds:
         return 1.0 - self.bound / self.optimum if np.isfinite(self.optimum) else np.inf
 
     def take_upper(self, templates: Float[Floats, "P K"]) -> float:
-        """Repair a matrix, and store it if it improves the upper bound.
+        """Raise margins of a matrix that are below 1; store it if it improves the upper bound.
 
         Args:
             templates: Any matrix, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
 
         Returns:
-            The nuclear norm of the repaired matrix divided by its smallest margin;
+            The nuclear norm of the corrected matrix divided by its smallest margin;
             infinite if the smallest margin is not positive.
         """
         repaired, least = self._repair(templates)

@@ -119,7 +119,8 @@ class Iteration:
         """Lagrange multipliers of ``S = X W`` divided by the penalty, ``[M, K]``.
 
         This is a sparse array for ``M`` prompts and ``K`` outputs. ``X`` counts the
-        tokens of prompts, and ``S`` are the projected logits.
+        tokens of prompts. ``S`` is a copy of the logits ``X W`` that is projected onto
+        the margin constraints.
         """
         return prices_of(self.blocks)
 

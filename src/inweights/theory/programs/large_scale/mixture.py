@@ -47,7 +47,7 @@ class Part:
 
 
 class Mixture:
-    """A sum of multipliers, with weights that certify the largest lower bound found so far.
+    """Weighted sum of multipliers that certifies the largest lower bound found so far.
 
     Args:
         most: Largest number of parts that are stored, by default 12.

@@ -50,7 +50,7 @@ def own_inputs(program: Program) -> tuple[Ids, Ids, Ids, Floats]:
 def start_near(
     program: Program, own: tuple[Ids, Ids, Ids, Floats]
 ) -> Float[Floats, "P K"]:
-    """Return templates near the optimum, in which tokens favour the answers of their facts.
+    """Return templates near the optimum, from which the iteration starts.
 
     Args:
         program: The program.
@@ -58,9 +58,9 @@ def start_near(
 
     Returns:
         Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs), in single precision.
-        The entry of an own input of a prompt and a correct answer to this prompt is the
-        share that ``own`` contains; the entry of any other input of the prompt and the
-        answer is 1. All remaining entries are 0.
+        In the column of a correct answer to a prompt, the row of each own input of the
+        prompt contains the share that ``own`` lists, and the rows of all other tokens
+        of the prompt contain 1. All remaining entries are 0.
     """
     prompts, inputs, outputs, share = own
     start: Any = np.zeros(program.shape, np.float32)

@@ -112,10 +112,11 @@ class SoftBounds:
             self.rank = len(values)
 
     def take_lower(self, chances: Float[Floats, "M K"]) -> None:
-        """Evaluate the lower bound that scaled distributions certify; store it if it is better.
+        """Compute a lower bound from distributions over outputs; store it if it is larger.
 
         Args:
-            chances: A distribution for each prompt, ``[M, K]``.
+            chances: Distribution over the ``K`` outputs for each of ``M`` prompts,
+                ``[M, K]``. Several scaled versions of it are tried.
         """
         scaled = _Scaled(self, self._blocks, self._relations, chances, self._shape)
         best = scaled.prove(self._scale, self._decay)

@@ -175,7 +175,7 @@ class _Iteration:
         return self._scaled / self._strength[:, None]
 
     def advance(self) -> None:
-        """Make one over-relaxed iteration."""
+        """Make one over-relaxed iteration of the splitting method."""
         target = np.float32(COUPLING) * self._by_logits + self.z - self._z_price
         w = self._solve(target)
         over = self._over

@@ -72,8 +72,9 @@ def solve_large(
 
     Args:
         program: Constraints.
-        gap: Requested relative duality gap, at least 1e-7 and below 1. Single precision
-            does not reach gaps below about 1e-5, so such a result is not certified.
+        gap: Requested relative duality gap, at least 1e-7 and below 1. The computation
+            is in single precision, which does not reach gaps below about 1e-5. If a
+            smaller gap is requested, the result is not certified.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
         seconds: Time limit in seconds, after which the best point is returned in the
@@ -87,8 +88,9 @@ def solve_large(
 
     Returns:
         A :class:`~.nuclear_norm.Solution`, as returned by :func:`~.nuclear_norm.solve`.
-        Its ``another`` is a second feasible matrix of nearly the same norm, either the
-        mean of earlier iterates or a single earlier iterate; ``None`` if there is none.
+        Its attribute ``another`` is a second feasible matrix of nearly the same norm,
+        either the mean of earlier iterates or a single earlier iterate. If there is no
+        such matrix, it is ``None``.
 
     Raises:
         ConfigError: ``gap`` is outside ``[1e-7, 1)``, ``iterations`` is below 1,
@@ -182,7 +184,10 @@ class _Attempt:
         late: float,
         progress: Callable[[int, float], None] | None,
     ) -> int:
-        """Iterate until the gap or a limit is reached, or no feasible matrix is found in time.
+        """Iterate until the requested gap or a limit is reached.
+
+        The iteration also ends if no feasible matrix has been found after a number of
+        iterations that depends on the coupling.
 
         Args:
             iterations: Maximum number of iterations.
@@ -257,6 +262,6 @@ class _Storage:
             self._means.restore(part_of("means", found))
 
     def finish(self, *, certified: bool) -> None:
-        """Remove the file if the gap is certified."""
+        """Remove the state file if the gap is certified."""
         if self._file and certified:
             self._file.remove()

@@ -39,7 +39,7 @@ MARGIN_LIMIT = (2 + 2**0.5) ** -0.5
 
 @dataclass(frozen=True, eq=False)
 class ClosedForm:
-    """Optimum of program (2) of Identity Bridge at complexity one, certified by multipliers.
+    """Optimum of program (2) for the two-hop world of complexity one, certified by multipliers.
 
     Attributes:
         n: Number of subjects, of bridges and of objects (the paper's ``N``).

@@ -30,9 +30,9 @@ def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]
     Args:
         identity: Whether the identity facts ``(b_i) → b_i`` are included; if not, the
             kinds of their constraints are left out.
-        complete: Whether to return all kinds, which is the default, or only those that
-            the paper lists in (4), (5), (35) and (37). The names of all other kinds end
-            with a star.
+        complete: If true, the default, all kinds are returned; if false, only the kinds
+            that the paper lists in equations (4), (5), (35) and (37). The names of the
+            kinds that it does not list end with a star.
 
     Returns:
         Names such as ``first hop, other bridge``. A name consists of the kind of prompt

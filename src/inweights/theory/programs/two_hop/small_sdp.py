@@ -55,10 +55,11 @@ def least_norms(
 
     Args:
         coefficients: ``K_j`` for every matrix ``W_j``, ``[C, rows, columns]``: one
-            matrix of the size of ``W_j`` for each of ``C`` constraints.
-        tilt: ``T_j`` for every matrix, with the size of ``W_j`` and an operator norm
+            matrix of the shape of ``W_j`` for each of ``C`` constraints.
+        tilt: ``T_j`` for every matrix, with the shape of ``W_j`` and an operator norm
             well below 1. If there are several optima, a small tilt selects a corner of
-            their set; without it (the default) the solution is a point in the middle.
+            the set of optima. With ``None``, the default, ``T_j`` is 0, and the
+            solution is a point in the middle of this set.
         gap: Requested relative duality gap, above 0.
         iterations: Maximum number of Newton steps.
 

@@ -45,7 +45,7 @@ METHODS = frozenset(("copy", "fill", "masked_fill", "relu", "zero"))
 
 
 class NotRecordable(Exception):  # noqa: N818  # an answer to the caller, which users never see
-    """Error for a computation that draws random numbers, or whose kernels vary between calls."""
+    """Raised if a computation draws random numbers, or if its kernels differ between calls."""
 
 
 class Kernels:

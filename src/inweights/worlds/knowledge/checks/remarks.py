@@ -58,8 +58,8 @@ def remarks_on(
         that normally has one), ``blank`` (a placeholder used as an entity), ``literal``
         (a date or number that is a subject and an object), ``alias`` (names that may
         mean the same entity), ``one-sided`` (entities that are only subjects or only
-        objects, unlike others of their kind), ``inverse`` (relations that are stated in
-        both directions), and the kinds of :func:`~.values.value_remarks`.
+        objects, although similar entities are both), ``inverse`` (relations that are
+        stated in both directions), and the kinds of :func:`~.values.value_remarks`.
     """
     groups = dict(zip(relations, _by_relation(triples), strict=True))
     first = _first_lines(triples[:, [0, 2]], lines, len(entities))

@@ -42,9 +42,9 @@ def value_remarks(
 
     Their kinds are :data:`KINDS`: ``markup`` (names that a program damaged),
     ``several`` (cells with several values), ``date`` (dates in several formats, days
-    that do not exist, and names that became dates), ``rounded`` (numbers that lost
-    digits) and ``digits`` (numbers that may have lost leading zeros, or are also
-    written with ``.0``).
+    that do not exist, and names that a spreadsheet turned into dates), ``rounded``
+    (numbers that lost digits) and ``digits`` (numbers that may have lost leading zeros,
+    or are also written with ``.0``).
 
     Args:
         entities: Names of entities.

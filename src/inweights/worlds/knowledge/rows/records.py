@@ -78,7 +78,8 @@ class Records:
             unit: Unit of the numbers in error messages: ``line`` or ``case``.
 
         Yields:
-            The facts in the order of the records, with their numbers as lines.
+            The facts in the order of the records. The line of a fact is the number of
+            its record.
 
         Raises:
             DataError: A record is not a fact; the message lists its keys and says what
@@ -134,9 +135,10 @@ class Records:
         """Yield the facts of one record, which may contain several.
 
         Args:
-            record: An object with the keys of a fact, with a list of facts under one of
-                the keys that :meth:`whole` lists, or a record of a published set
-                (MQuAKE, CounterFact, TwoHopFact or SOCRATES).
+            record: One of the following: an object with the keys of a fact; an object
+                that contains a list of facts under one of the keys that :meth:`whole`
+                lists; or a record of a published data set (MQuAKE, CounterFact,
+                TwoHopFact or SOCRATES).
             number: Number of the record, which becomes the line of its facts.
             where: File and number, used in error messages.
 

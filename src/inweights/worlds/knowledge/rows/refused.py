@@ -24,15 +24,16 @@ def _formats() -> Sequence[Mapping[str, Any]]:
 
 
 def known_format(keys: Sequence[str]) -> Mapping[str, Any] | None:
-    """Return the known format (one without facts) that matches the keys, or ``None``.
+    """Return the known format without facts that matches the keys, or ``None``.
 
     Args:
         keys: Keys of an object, or names of columns.
 
     Returns:
-        An entry of ``refused.toml`` with the keys ``name`` (of the format), ``keys``
-        (which a table or object of this format has) and ``advice`` (what to do). If
-        several formats match, the first entry is returned; if none does, ``None``.
+        An entry of ``refused.toml`` with the keys ``name`` (name of the format),
+        ``keys`` (keys that every table or object of this format has) and ``advice``
+        (what the user can do). If several formats match, the first entry is returned.
+        If no format matches, the result is ``None``.
 
     Example:
         >>> known_format(["instruction", "input", "output"])["name"]

@@ -68,10 +68,10 @@ def ended(thing: str, stop: str = ".") -> str:
 def fill(
     templates: Sequence[str], subject: str, thing: str, index: int
 ) -> tuple[str, str]:
-    """Fill in a template, and split it into prompt and completion before its object.
+    """Fill in a template, and split the text into a prompt and a completion.
 
-    The completion begins with the space before the object, as in the training of
-    language models.
+    The completion begins with the space before the object, as is usual in the training
+    of language models.
 
     Args:
         templates: Templates with ``{subject}``, then ``{object}``; at least one.

@@ -110,8 +110,8 @@ class Wording(Config):
         """Return a copy in which missing templates and aliases are taken from ``facts``.
 
         Args:
-            facts: Facts whose templates are used for relations without a template here,
-                and whose aliases are used for entities without an alias here.
+            facts: Facts whose templates and aliases are used for the relations and
+                entities that have none in this object.
         """
         return replace(
             self,
@@ -145,7 +145,7 @@ class Wording(Config):
         return "other"
 
     def plain(self, relation: str) -> bool:
-        """Return whether a relation has no template, here or in Feature Resemblance, Table 6."""
+        """Return whether both this object and :data:`TABLE_6` lack a template for a relation."""
         return relation not in self.statements and relation not in TABLE_6
 
     def templates(self, relation: str) -> tuple[str, ...]:

@@ -17,10 +17,10 @@ from inweights.worlds.readers.graphs.edge_list import EdgeList
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text consists of lines ``u=v``, judged by its first line.
+    """Return whether a text consists of lines ``u=v``, judged by the first line with content.
 
-    Blank lines and comments are ignored. The first other line must contain ``=`` and no
-    tab. If there is no other line, the result is True.
+    The first line that is neither blank nor a comment must contain ``=`` and no tab. If
+    there is no such line, the result is True.
 
     Args:
         text: Content of the file.
