@@ -147,8 +147,8 @@ class StateFile(Generic[S]):
     def due(self, total: int) -> bool:
         """Return whether the state is due to be written.
 
-        If ``every_steps`` is above 0, a write is due after each multiple of this number
-        of updates. Otherwise it is due ``every_seconds`` after the last write, or after
+        If ``every_steps`` is above 0, a write is due whenever ``total`` is a multiple
+        of it. Otherwise a write is due ``every_seconds`` after the last write, or after
         this object was created if nothing has been written.
 
         Args:

@@ -169,9 +169,10 @@ def notify_step(
     """Call the method ``step`` of the observers that are due after an update.
 
     Args:
-        observers: Observers; each is due at every multiple of its ``every`` steps.
+        observers: Observers. Each is due whenever ``total`` is a multiple of its
+            ``every``.
         parameters: Parameters and gradients; observers receive views of them.
-        phase: Phase whose name observers receive.
+        phase: Current phase, whose name is passed to the observers.
         total: Number of updates made over all phases, including this one.
         losses: The loss of each replica before the update, ``[R]``.
     """

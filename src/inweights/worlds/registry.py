@@ -208,8 +208,9 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
 
     Args:
         name: A kind, such as ``two-hop``; a folder that :func:`save_world` wrote; or a
-            source of facts: the path of a file, the address of a database, ``@people``
-            or ``owner/name`` of a data set of the hub (see :class:`Triples`).
+            source of facts: the path of a file, the address of a database, ``@people``,
+            or a data set of the Hugging Face hub as ``owner/name`` (see
+            :class:`Triples`).
         overrides: Changes to the settings of the kind, each as ``key=value``; for a
             source of facts, these are the settings of :class:`Triples`, such as
             ``columns=1,3,2``.

@@ -203,7 +203,7 @@ class Statements:
         return self._right.pairs(indices)
 
     def by_prompt(self) -> Statements:
-        """Return statements in which each role and prompt occurs once, with several answers.
+        """Return statements that combine all answers to the same prompt in the same role.
 
         Statements whose answer has several tokens are not merged.
 

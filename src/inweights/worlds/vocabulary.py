@@ -105,7 +105,7 @@ class Vocabulary:
             ids: Ids of the tokens.
 
         Raises:
-            IndexError: An id is the number of tokens or greater. (Negative ids count
+            IndexError: An id is not below the number of tokens. (Negative ids count
                 from the end.)
         """
         return " ".join(self.names[i] for i in ids)

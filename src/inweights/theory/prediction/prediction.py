@@ -226,8 +226,8 @@ class Prediction:
         :func:`~inweights.theory.margin_bounds`.
 
         Args:
-            accuracy: Distance from the margin of the solution at which an end of an
-                interval is tight enough (for a tie: an end at most ``tie`` from 0). If
+            accuracy: Distance from the solution's margin at which an end of an interval
+                is tight enough; for a tie, an end within ``tie`` of 0 is enough. If
                 ``None``, an interval is narrowed only until it proves the verdict.
             queries: Indices of the queries; ``None`` for all queries. For the other
                 queries, the new columns are null.

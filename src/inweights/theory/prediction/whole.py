@@ -89,7 +89,7 @@ def solve_whole(
         state: File in which the state of program (2) is stored while it is solved, and
             from which an interrupted solution continues; if ``None``, nothing is
             stored. The file has no effect on the soft program.
-        progress: Function that is called with the number of the iteration and the gap;
+        progress: Function that is called with the number of iterations and the gap;
             ``None`` for no progress reports.
 
     Returns:

@@ -80,13 +80,13 @@ class Program:
 
         Args:
             world: Facts and queries with answers of one token each.
-            answers: How several answers to the same prompt are treated. ``one``
-                (default): they contradict each other, which is an error. ``several``:
-                all of them are correct. ``any``: all of them are correct, and facts
-                that program (2) rejects are accepted as well: prompts that differ only
-                in the order of their tokens are treated as one prompt, and no output
-                needs to be wrong. Use ``any`` for the soft program, which always has a
-                solution.
+            answers: How several answers to the same prompt are treated. With ``one``
+                (the default), they contradict each other, and an error is raised. With
+                ``several``, all of them are correct. With ``any``, all of them are
+                correct, and facts that program (2) rejects are accepted as well:
+                prompts that differ only in the order of their tokens are treated as one
+                prompt, and all outputs may be correct. Use ``any`` for the soft
+                program, which always has a solution.
             held: Number of bytes that the solver needs for each pair of a fact and an
                 output; used only to check that the arrays fit in memory.
 
@@ -165,7 +165,7 @@ class Program:
         return int((answers * (self.right.shape[1] - answers)).sum())
 
     def least_margins(self, logits: Float[Floats, "M K"]) -> Float[Floats, " M"]:
-        """Return each prompt's smallest margin, of its worst correct over its best wrong output.
+        """Return each prompt's smallest margin of a correct answer over a wrong output.
 
         Args:
             logits: Logits ``[M, K]`` (``M`` distinct prompts, ``K`` outputs), one row
@@ -233,10 +233,9 @@ class Program:
             statements: Facts or queries of the program's world.
 
         Returns:
-            Logits ``[Q, K]`` (``Q`` statements); the column of each answer ``[Q]`` (if
-            several are correct, of the correct answer with the largest logit); and a
-            mask ``[Q, K]`` of its rivals, which are all outputs that no statement gives
-            as an answer to the same prompt.
+            Logits ``[Q, K]`` (``Q`` statements); the column of the correct answer with
+            the largest logit, ``[Q]``; and a mask ``[Q, K]`` of its rivals, which are
+            all outputs that no statement gives as an answer to the same prompt.
 
         Example:
             >>> from inweights.worlds import TwoHop

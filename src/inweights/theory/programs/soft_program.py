@@ -125,7 +125,7 @@ def solve_soft(
     Args:
         program: The facts. ``Program.of(world, "any")`` creates a program from any
             facts, even if they contradict each other.
-        decay: ``λ``, above 0 and finite.
+        decay: Weight ``λ`` of the nuclear norm, above 0 and finite.
         gap: Requested relative duality gap, at least 1e-7 and below 1.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
@@ -134,8 +134,8 @@ def solve_soft(
         start: Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs) to start from,
             such as a solution for a different decay. If ``None``, the solver begins
             with one step of steepest descent from zero.
-        progress: Called about every 50 iterations, with the number of iterations and
-            the current gap; ``None`` for no progress reports.
+        progress: Function that is called about every 50 iterations, with the number of
+            iterations and the current gap; ``None`` for no progress reports.
 
     Returns:
         A :class:`SoftSolution` with ``templates``, bounds (``optimum`` and ``bound``,
@@ -180,7 +180,8 @@ def decay_path(
 
     Args:
         program: The facts.
-        decays: Values of ``λ``, above 0; descending order is the fastest.
+        decays: Values of the weight ``λ`` of the nuclear norm, above 0. The computation
+            is fastest in descending order.
         gap: Requested relative duality gap of each solution, at least 1e-7 and below 1.
         seconds: Time limit for each solution, in seconds; ``None`` for no limit.
         progress: Function that is called with the number of iterations and the gap, as

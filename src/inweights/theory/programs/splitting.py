@@ -30,8 +30,11 @@ MEMORY = 2 * 2**30
 class Splitting:
     """State of the alternating direction method of multipliers for program (2) of Identity Bridge.
 
-    ``x`` is ``Z`` plus its multiplier, stacked on ``S`` plus its multiplier. A subclass
-    sets the initial ``x`` and ``penalty``, and then calls :meth:`split` once.
+    The method adds two variables to the matrix of logits ``W``: the templates ``Z``,
+    with the constraint ``Z = W``, and the logits of prompts ``S``, with the constraint
+    ``S = X W``. The matrix ``x`` contains the sum of ``Z`` and its multiplier and,
+    below it, the sum of ``S`` and its multiplier. A subclass sets the initial ``x`` and
+    ``penalty``, and then calls :meth:`split` once.
 
     Args:
         program: Constraints.

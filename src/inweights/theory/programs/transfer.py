@@ -19,9 +19,9 @@ def transfer_margin(members: int, told: int) -> float:
     All ``members`` of a group share a value of one relation. For ``told`` of them,
     another fact gives a second value. For the other members, this second value follows,
     correctly or not, with a margin of ``min(1, √(told / (members - told)))``, for any
-    number of groups. One example is therefore enough for any group. If half of the
-    group has such a fact, the second value has the margin of a trained fact for the
-    other half. The formula applies to :class:`~inweights.worlds.Implication` without
+    number of groups. One example is therefore enough for any group. If facts give the
+    second value for half of the group, its margin for the other half is that of a
+    trained fact. The formula applies to :class:`~inweights.worlds.Implication` without
     counter-examples, which are members that have the second value of another group. If
     counter-examples outnumber the examples, the margin is negative. The formula is our
     own. It was found on certified optima and is tested against them, but it is not

@@ -30,8 +30,8 @@ from inweights.worlds.world import Ids
 class Sequences:
     """All sequences of one shape that a phase reads.
 
-    Shapes: ``R`` replicas, ``m`` sequences, ``T`` tokens of each, ``P`` labelled
-    positions of each.
+    Shapes: ``R`` replicas, ``m`` sequences, ``T`` tokens per sequence, ``P`` labelled
+    positions per sequence.
 
     Attributes:
         tokens: Token ids ``[m, T]``, or ``[R, m, T]`` if worlds differ.

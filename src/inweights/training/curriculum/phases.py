@@ -257,8 +257,8 @@ class Curriculum(Config):
         """Copy of the curriculum whose learning rates and weight decays are set to fixed values.
 
         The setting ``decayed`` and the options of users' optimizers are also reset.
-        Curricula must have equal shapes if their models are trained together as one
-        program.
+        Models can be trained together as one program only if the shapes of their
+        curricula, which are these copies, are equal.
         """
         replace = msgspec.structs.replace
 

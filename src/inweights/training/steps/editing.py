@@ -124,7 +124,7 @@ def editable(model: Model, layer: int | None) -> GPT:
 
     Raises:
         ConfigError: The model is not a GPT with a residual stream and one loop, or has
-            no such block.
+            no block with the index ``layer``.
     """
     if not isinstance(model, GPT) or not model.config.residual or model.loops > 1:
         raise ConfigError(
@@ -165,7 +165,7 @@ def change(model: Model, take: Take, places: list[int], edit: Edit) -> None:
 
     Raises:
         ConfigError: The method is ``rank-one``, and the model is not a GPT with a
-            residual stream and one loop, or has no such block.
+            residual stream and one loop, or has no block with the index ``layer``.
         DataError: A new answer is not among the model's candidates. (This is not
             checked for the method ``rank-one`` with ``layer`` ``None``.)
     """

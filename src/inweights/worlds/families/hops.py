@@ -24,7 +24,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
     the roles ``composition`` (two hops) and ``chain`` (more).
 
     With ``hops=2``, this is the two-hop world of complexity one. If there are several
-    relations between two levels, each of them is a bijection of its own onto the next
+    relations between two levels, each of them is a separate bijection onto the next
     level, so that chains share entities and facts. There are ``n · relations^k`` chains
     of ``k`` hops.
 

@@ -24,7 +24,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
 
     Facts have the roles ``similarity`` (the shared value of every member),
     ``attribution`` (the second value of some members) and ``counter_example`` (a
-    different second value of others).
+    different second value of other members).
 
     Attributes:
         groups: Number of groups, at least 2.

@@ -31,7 +31,7 @@ _SETS = "one query for each prompt"
 
 
 class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
-    r"""A world of facts from a file: ``Facts("facts.csv")``. ``Facts`` is the same class.
+    r"""A world of facts from a file, as in ``Facts("facts.csv")``; ``Facts`` is an alias.
 
     Attributes:
         path: Source of the facts: a CSV or TSV file with three columns (subject,
@@ -41,9 +41,10 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         identity: Whether identities ``b → b`` of all bridges are facts; or the fraction
             (0 to 1) of the bridges that have one, drawn with the seed. A bridge is the
             object of a triple and the subject of another. A tuple of names selects
-            bridges: the name of a relation selects its objects; the name of a level
-            (``bridge``, ``second bridge``, …) selects entities one, two, … facts away
-            from one that is not an object. Identities in the file are always facts.
+            bridges. The name of a relation selects its objects. The name of a level
+            (``bridge``, ``second bridge``, …) selects the bridges whose distance from
+            an entity that is not an object is one, two, … facts. Identities in the file
+            are always facts.
         questions: ``all``, or kinds of questions (:mod:`.questions`) joined by commas:
             ``composition``, ``chain``, ``reversal``, ``implication``, ``unstated``.
         query: Query for a database, if :attr:`path` is the address of one.
@@ -227,8 +228,8 @@ def _levels(facts: Knowledge) -> dict[str, Ids]:
 def identities_of(facts: Knowledge) -> Bools:
     """Return whether each of the ``M`` triples states an identity, ``[M]``.
 
-    A triple states an identity if the subject equals the object in it and in all other
-    triples with the same relation.
+    A triple states an identity if its subject equals its object, and this is also true
+    of all other triples with the same relation.
     """
     subject, relation, thing = facts.triples.T
     loops = subject == thing

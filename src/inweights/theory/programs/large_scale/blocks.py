@@ -149,12 +149,12 @@ class Block:
                 logits are ``X V``, where ``X`` counts the tokens of each prompt, plus
                 the stored differences.
             relaxation: Factor of over-relaxation of the next iteration.
-            total: Matrix ``[P, K]`` to which the projected logits minus the multipliers
-                are added by input.
+            total: Matrix ``[P, K]``. The projected logits of each prompt minus their
+                multipliers are added to the rows of the prompt's tokens.
             scratch: Array of zeros with at least ``m K`` entries for the ``m`` prompts
                 of the block. It is changed, but contains only zeros again on return.
-            tiny: Largest difference from ``X V`` that is dropped, relative to margins
-                of 1.
+            tiny: Differences from ``X V`` up to this size are not stored. Margins are
+                1.
         """
         logits = self.logits(v)
         flat = logits.reshape(-1)

@@ -288,9 +288,9 @@ class Bounds:
         self.dual /= np.float32(size)
 
     def take_another(self) -> None:
-        """Repair each of :attr:`others`, and store the first near the optimum as :attr:`another`.
+        """Find a matrix near the optimum among the corrected :attr:`others`, and store it.
 
-        The norm of a matrix near the optimum exceeds it by at most 1% or the gap.
+        Its norm exceeds the optimum by at most 1%, or by the gap if that is larger.
         """
         for candidate in self.others:
             another, least = self._repair(candidate)

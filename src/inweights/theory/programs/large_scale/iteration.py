@@ -45,7 +45,8 @@ class Iteration:
 
     Args:
         program: Constraints.
-        tiny: Largest difference of logits that is dropped, relative to margins of 1.
+        tiny: Differences of projected logits from ``X V`` up to this size are not
+            stored. Margins are 1.
         coupling: Weight of ``S = X W`` relative to ``Z = W``.
 
     Attributes:
@@ -56,8 +57,8 @@ class Iteration:
         v: Templates ``V``, ``[P, K]``: the projected logits are ``X V``, apart from the
             entries that the blocks store.
         made: Number of iterations made.
-        by_logits: Projected logits minus their multipliers, summed by input, ``[P,
-            K]``.
+        by_logits: For each input token, the sum over its prompts of the projected
+            logits minus their multipliers, ``[P, K]``.
     """
 
     def __init__(
@@ -67,8 +68,8 @@ class Iteration:
 
         Args:
             program: Facts as constraints on the matrix of logits ``W``.
-            tiny: Largest difference of logits that is dropped, relative to margins of
-                1.
+            tiny: Differences of projected logits from ``X V`` up to this size are not
+                stored. Margins are 1.
             coupling: Weight of ``S = X W`` relative to ``Z = W``, above 0, where ``Z``
                 are the shrunk templates, ``X`` counts the tokens of prompts, and ``S``
                 are the projected logits.
@@ -255,14 +256,16 @@ def inverse_of(
 ) -> Callable[[Floats], Floats]:
     """Return a function that multiplies a matrix ``[P, K]`` by ``(I + κ Xᵀ X)⁻¹``.
 
-    Inputs that are the own input of all their prompts are eliminated one by one, since
-    no two of them share a prompt. This leaves a dense matrix of the other inputs.
+    The own input of a prompt is its rarest token. Inputs that are the own input of
+    every prompt in which they occur are eliminated one by one, which is possible
+    because no prompt contains two of them. A dense matrix of the remaining inputs is
+    then inverted.
 
     Args:
         program: The program, whose token counts are ``X``.
-        own: Mask of the inputs that are the own input (the rarest token) of all their
-            prompts, ``[P]``.
-        coupling: ``κ``, the weight of ``S = X W``, above 0.
+        own: Mask of the inputs that are the own input of every prompt in which they
+            occur, ``[P]``.
+        coupling: Weight ``κ`` of the constraint ``S = X W``, above 0.
     """
     counts = program.counts
     gram = (sparse.eye_array(counts.shape[1]) + coupling * (counts.T @ counts)).tocsr()

@@ -98,13 +98,13 @@ class Relations:
         return rows, columns
 
     def shares(self, gains: Float[Floats, " M"]) -> Float[Floats, "rows K"]:
-        """Return each output's fraction of the gains of all prompts with a relation.
+        """Return how the gains of each relation's prompts are distributed over outputs.
 
         The relation of a prompt is its most frequent token, excluding its rarest token.
 
         Args:
-            gains: One number for each prompt, ``[M]`` (``M`` distinct prompts), which
-                its correct answers share equally.
+            gains: Number for each of ``M`` distinct prompts, ``[M]``. It is divided
+                equally among the correct answers to the prompt.
 
         Returns:
             Fractions ``[relations + 1, K]`` (``K`` outputs); rows sum to 1, or are 0 if
@@ -130,8 +130,9 @@ class Relations:
             wanted: Required margin over outputs outside the range.
 
         Returns:
-            One number for each relation, at least 0, with which the correct answers
-            have the margin ``wanted`` over all outputs outside the range.
+            One number for each relation, at least 0. If the logits of the relation's
+            range are raised by this number, the correct answers have at least the
+            margin ``wanted`` over all outputs outside the range.
         """
         worst = block.worst_right(logits)
         logits[self.ranges[self.place[block.rows]]] = -np.inf

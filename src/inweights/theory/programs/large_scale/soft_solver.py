@@ -63,8 +63,9 @@ def solve_soft_large(
     Args:
         program: The facts. ``Program.of(world, "any")`` creates a program from any
             facts, even if they contradict each other.
-        decay: ``λ``, above 0 and finite.
-        gap: Requested relative duality gap, from 1e-5 (single precision) to below 1.
+        decay: Weight ``λ`` of the nuclear norm, above 0 and finite.
+        gap: Requested relative duality gap, at least 1e-5 and below 1. Smaller gaps
+            cannot be reached in single precision.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.
         seconds: Time limit in seconds, after which the best point is returned in the

@@ -82,7 +82,7 @@ def softmax_step(
     level: Float[Reals, " m"],
     scaled: Float[Reals, "m K"],
 ) -> None:
-    """Find the softmax ``p`` of the logits ``s`` that minimise cross-entropy plus distance.
+    """Find the softmax ``p`` of the logits ``s`` that minimise a cross-entropy plus a distance.
 
     ``s`` minimises ``τ (log Σ exp s − shares · s) + ½ ‖s − logits‖²``, row by row, with
     ``τ = strength``. Then ``s = points − τ p`` with ``points = logits + τ shares``, so

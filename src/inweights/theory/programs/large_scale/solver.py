@@ -241,10 +241,11 @@ class _Storage:
         self._run, self._bounds, self._means = run, bounds, means
 
     def store(self, *, regular: bool) -> None:
-        """Write the state, if this is a regular step.
+        """Write the state, if the bounds are evaluated at this step in every run.
 
         Args:
-            regular: Whether every run evaluates the bounds at this step.
+            regular: Whether the bounds are evaluated at this step in every run, and not
+                only because the iteration ends here.
         """
         if self._file and regular:
             self._file.write(

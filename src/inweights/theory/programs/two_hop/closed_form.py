@@ -71,8 +71,8 @@ class ClosedForm:
     def totals(self) -> dict[str, float]:
         """Dictionary that maps each kind of constraint to the sum of its constraints' multipliers.
 
-        These are the multipliers of the program in twelve parameters, in which a kind
-        is one constraint.
+        These are the multipliers of the program in twelve parameters, in which each
+        kind is a single constraint.
         """
         return {
             name: self._count(name) * value for name, value in self.multipliers.items()
@@ -179,9 +179,9 @@ class ClosedForm:
         """Return the dual matrix ``U`` of the optimum.
 
         Returns:
-            A matrix ``[M, K]`` (``M`` prompts, ``K`` outputs): minus the Lagrange
-            multipliers that :meth:`prices` returns. The column of each correct answer
-            has the sum of its row's multipliers, so that the row sums to 0.
+            A matrix ``[M, K]`` (``M`` prompts, ``K`` outputs) with the negatives of the
+            multipliers that :meth:`prices` returns. The entry of each correct answer is
+            the sum of its row's multipliers, so that the row sums to 0.
         """
         multipliers = self.prices()
         dual = -multipliers

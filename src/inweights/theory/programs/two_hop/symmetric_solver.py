@@ -63,9 +63,9 @@ def solve_symmetric(
 
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
     logits ``W`` (input tokens by output tokens) subject to a margin of at least 1 for
-    every training fact. In the world of complexity one, each subject ``a_i`` leads by
-    ``r1`` to its own bridge ``b_i``, which leads by ``r2`` to its own object ``c_i``,
-    so that twelve parameters determine the whole matrix
+    every training fact. In the world of complexity one, each subject ``a_i`` has its
+    own bridge ``b_i`` and its own object ``c_i``: the facts are ``(a_i, r1) → b_i`` and
+    ``(b_i, r2) → c_i``. Therefore twelve parameters determine the whole matrix
     (:class:`~inweights.theory.programs.two_hop.symmetric.Parameters`).
 
     With all of its constraints, the program has a unique optimum in closed form
@@ -78,10 +78,10 @@ def solve_symmetric(
     Args:
         n: Number of entities of each kind, at least 2.
         identity: Whether to include the identity facts ``(b_i) → b_i`` (the default).
-        complete: Whether all constraints of (2) are imposed, or only those that the
-            paper lists in (4), (5), (35) and (37). The paper's constraints leave out
-            the margin over the *other* wrong objects of a first hop or an identity, and
-            over other bridges of a second hop
+        complete: Whether all constraints of program (2) are imposed. If false, only
+            those are imposed that the paper lists in equations (4), (5), (35) and (37),
+            which leave out the margin over the *other* wrong objects of a first hop or
+            an identity, and over other bridges of a second hop
             (:data:`~inweights.theory.programs.two_hop.constraints.CONSTRAINTS`, with a
             star). With ``complete=False, zero_sum=True``, the program is the paper's
             problem (8), which is the same as (11), if the identity facts are included,

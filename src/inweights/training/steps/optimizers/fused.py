@@ -49,7 +49,7 @@ def build_optimizer(
     Args:
         flat: The matrices of parameters and gradients.
         settings: Settings of each replica, which may differ only in learning rate,
-            weight decay and the parameters that decay.
+            weight decay and the parameters to which weight decay applies.
         moving: Indices of the parameters that are trained, as
             :meth:`FlatParameters.moving` returns them.
         columns: First column that the optimizer updates, and the column after the last
@@ -146,7 +146,7 @@ def one_for_all_rows(
     Args:
         flat: The matrices of parameters and gradients.
         settings: Settings of each replica, which may differ only in learning rate,
-            weight decay and the parameters that decay.
+            weight decay and the parameters to which weight decay applies.
         spans: The columns that are trained, as pairs of the first column and the column
             after the last one.
 

@@ -106,7 +106,7 @@ def table_rows(
 
     Yields:
         The facts in the order of the rows. Titles above the table, which have a single
-        cell, are skipped; with ``layout.wide``, so are empty cells.
+        cell, are skipped. With ``layout.wide``, empty cells are skipped as well.
 
     Raises:
         UnclearHeaderError: It is unclear whether the first row is a header.

@@ -31,7 +31,7 @@ _RULER = re.compile(r"[\s:=+-]*-[\s:=+-]*")
 
 
 class Cells(NamedTuple):
-    """Rows of a file.
+    """Rows and cells of a file of delimited text.
 
     Attributes:
         rows: Number of the line (from 1) in which each row begins, and the cells of the
