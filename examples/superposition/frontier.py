@@ -1,7 +1,10 @@
-"""Whether a thought that is fed back as it is holds all nodes that a search has come to.
+"""Test whether a continuous thought represents all nodes that a graph search has reached.
 
-A paper on a board of its own, from outside of the package: a world, a model that is wrapped, probes
-and a recipe in one file, what is said and stated in ``frontier.toml`` beside it. Run it with
+This is an example of how to test the claims of a paper outside of the package, with a
+ledger and a results table of their own. The module defines a world
+(:class:`Reachability`), a model (:func:`thinker`), two probes (:func:`answered` and
+:func:`held`) and a recipe. The recipe's claims and figures are in ``frontier.toml``.
+Run it with
 
     inweights run superposition/frontier --plugin examples/superposition/frontier.py
 """
@@ -12,6 +15,8 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+# ``inweights.lab`` is the former name of ``inweights.experiments``. The ledger contains
+# hashes of this code, imports included; new modules should use the new name.
 import inweights as iw
 from inweights.config import Config, decode, replace_at
 from inweights.lab import Measure, Plan, Trial, number, read_recipe, share
@@ -19,28 +24,43 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds import Vocabulary, World
 from inweights.worlds.arrays import Floats, Ids
 
-#: What stands between question and answer: nothing, a token that says nothing, nodes of the path,
-#: or thoughts; and what thoughts are replaced by when a trained model is asked.
+#: Kinds of steps between question and answer: no steps, uninformative tokens, the nodes
+#: of the path as tokens, or continuous thoughts.
 NONE, PAUSE, PATH, THOUGHT = "nothing", "pause", "path", "thought"
+#: Replacements for a thought in an evaluation: the embedding of its most likely node, or
+#: the thought of another graph.
 COLLAPSED, SWAPPED = "collapsed", "swapped"
+#: Names of the tokens that are not nodes, in the order of their ids.
 MARKS = ("candidate", "root", "answer", PAUSE, THOUGHT, COLLAPSED, SWAPPED)
+#: Nodes at most ``i`` edges from the root, for the ``i``-th thought, and all other nodes.
 REACHED, BEYOND = "reached", "not reached"
-#: Of those reached: the path's next node, others as far from the root, and those before.
+#: The reached nodes: the ``i``-th node of the path, the other nodes that are ``i`` edges
+#: from the root, and the nodes that are fewer edges from it.
 ON_PATH, FRONTIER, EARLIER = "on the path", "others of the frontier", "earlier"
 
 
 class Reachability(Config, tag_field="kind", tag="reachability"):
-    """Graphs in prompts: which of two nodes can be reached from the root?
+    """Questions about graphs in the prompt: which of two candidates can the root reach?
 
-    Each graph is two trees of the same shape, whose edges come in random order. Tokens come in
-    pairs: source and target of an edge, or a node and what it is (a candidate, the root).
+    Each graph consists of two trees with the same number of nodes at each level. The
+    root of the question is the root of one tree; one candidate is a leaf of this tree,
+    the other a leaf of the second tree. The names of the nodes and the order of the
+    edges and candidates are random.
+
+    A question consists of pairs of tokens: source and target of each edge, then each
+    candidate with the token ``candidate``, then the root with the token ``root``. After
+    the question, every token is written twice, so that it is a pair as well.
 
     Attributes:
-        levels: Edges from the root of a tree to its leaves, among which the candidates are.
-        branches: Nodes of a level, each below any node of the level before.
-        graphs: Graphs of the facts.
-        held_out: Graphs of the queries.
-        between: What stands between question and answer, a token a level.
+        levels: Number of edges from the root of a tree to its leaves, at least 1; also
+            the number of steps between question and answer, unless there are none.
+        branches: Number of nodes at each level below a root, at least 1. The parent of
+            each node is drawn from the nodes of the previous level.
+        graphs: Number of graphs in the facts, at least 1.
+        held_out: Number of graphs in the queries, at least 1.
+        between: Kind of steps between question and answer in the facts: ``nothing``,
+            ``pause`` (uninformative tokens), ``path`` (the nodes of the path from the
+            root to the correct candidate) or ``thought`` (continuous thoughts).
     """
 
     levels: int = 3
@@ -51,19 +71,40 @@ class Reachability(Config, tag_field="kind", tag="reachability"):
 
     @property
     def nodes(self) -> int:
+        """Number of nodes of a graph; their token ids are smaller than this number."""
         return 2 * (1 + self.levels * self.branches)
 
     @property
     def asked(self) -> str:
-        """What stands between when the model is asked: of a path, what it says itself."""
+        """Kind of steps in the queries: that in the facts, but ``collapsed`` for ``path``.
+
+        A model that is trained with paths thus generates its own path in the queries:
+        each step is the embedding of the most likely node.
+        """
         return COLLAPSED if self.between == PATH else self.between
 
     def token(self, mark: str) -> int:
-        """The token of a mark."""
+        """Return the token id of one of the :data:`MARKS`.
+
+        Raises:
+            ValueError: There is no such mark.
+        """
         return self.nodes + MARKS.index(mark)
 
     def build(self, seed: int = 0) -> World:
-        """Draw the graphs; ``step 1`` asks for the path's first node, ``answer`` for its last."""
+        """Build the world; the seed determines all graphs and the order of their edges.
+
+        The correct answer to a fact with the role ``step i`` is the ``i``-th node of
+        the path, after ``i - 1`` steps. The correct answer to a fact or query with the
+        role ``answer`` is the reachable candidate, after all steps and the token
+        ``answer``. If there are no steps, all facts have the role ``answer``.
+
+        Args:
+            seed: Root seed, from 0 to 2**63 - 1.
+
+        Raises:
+            ConfigError: The seed is out of range.
+        """
         words = Vocabulary(
             {"node": [f"n{i}" for i in range(self.nodes)], "mark": MARKS}
         )
@@ -87,12 +128,28 @@ class Reachability(Config, tag_field="kind", tag="reachability"):
         return World.of(self, seed, words, facts, queries, "its graph is in no fact")
 
     def drawn(self, seed: int, count: int, part: str = "facts") -> dict[str, Ids]:
-        """Draw questions.
+        """Draw the questions of one part of a world.
+
+        Args:
+            seed: Root seed, from 0 to 2**63 - 1.
+            count: Number of graphs ``B``; each has one question.
+            part: Name of the random stream, so that ``facts`` and ``queries`` contain
+                different graphs.
 
         Returns:
-            For each graph ``question`` (tokens), ``path`` (nodes after the root, to the right
-            candidate), ``other`` (the wrong candidate) and ``distance`` of each node from the root,
-            large where there is no way.
+            Dictionary of integer arrays. The token ids of the nodes ``0, …, N - 1`` are
+            their numbers.
+
+            - ``question``: token ids of the questions, ``[B, 2 * (edges + 3)]``, where
+              ``edges`` is ``N - 2``.
+            - ``path``: nodes from the root, which is left out, to the correct
+              candidate, ``[B, levels]``.
+            - ``other``: the wrong candidate, ``[B]``.
+            - ``distance``: number of edges from the root to each node, ``[B, N]``;
+              ``2 * N`` if the node cannot be reached.
+
+        Raises:
+            ConfigError: The seed is out of range.
         """
         rng = Streams(seed).numpy(WORLD, part)
         levels, branches, rows = self.levels, self.branches, np.arange(count)
@@ -135,7 +192,23 @@ class Reachability(Config, tag_field="kind", tag="reachability"):
     def prompts(
         self, drawn: dict[str, Ids], between: str | Ids, steps: int | None = None
     ) -> Ids:
-        """Questions with so many steps, or with all of them and the token that asks to answer."""
+        """Return prompts: questions followed by steps and, by default, the token ``answer``.
+
+        Args:
+            drawn: Questions of ``B`` graphs, as :meth:`drawn` returns them.
+            between: Kind of the steps, such as ``thought`` or ``nothing``, which is
+                ``nothing`` or one of the :data:`MARKS`; or the token ids of the steps,
+                ``[B, levels]``.
+            steps: Number of steps after which the prompt ends. If ``None`` (the
+                default), the prompt contains all steps and then the token ``answer``.
+
+        Returns:
+            Token ids of the prompts, ``[B, T]``. Each step and the token ``answer`` are
+            written twice, since a position of the model consists of two tokens.
+
+        Raises:
+            ValueError: There is no such kind of steps.
+        """
         path = drawn["path"]
         if isinstance(between, str):
             nothing = between == NONE
@@ -157,16 +230,42 @@ def thinker(
     heads: int = 2,
     layers: int = 2,
 ) -> Any:
-    """Return a causal transformer that reads two tokens a position and has continuous thoughts.
+    """Return a causal transformer that reads two tokens per position and has continuous thoughts.
 
-    After the question a position that holds the mark of a thought has the last hidden state of the
-    position before as its embedding (Hao et al. 2024). With another mark it is the embedding of
-    the most likely node instead, or the hidden state of the sequence before in the batch.
+    The embedding of a position of the question is the sum of the embeddings of its two
+    tokens; there are no position embeddings. After the question, the embedding of a
+    position depends on its token:
+
+    - ``thought``: the last hidden state of the previous position, called a continuous
+      thought (Hao et al. 2024);
+    - ``collapsed``: the embedding of the node with the largest logit at the previous
+      position;
+    - ``swapped``: the last hidden state of the previous position of the preceding
+      sequence in the batch;
+    - any other token: its own embedding.
+
+    The readout is tied to the embeddings of the first token of each pair.
+
+    Args:
+        vocabulary: Number of tokens ``V``. The nodes have the smallest ids, followed by
+            the :data:`MARKS`.
+        nodes: Number of nodes of a graph; by default that of :class:`Reachability`.
+        edges: Number of edges of a graph; by default that of :class:`Reachability`.
+        width: Width ``D`` of the model, a multiple of ``heads``.
+        heads: Number of attention heads of each layer.
+        layers: Number of layers, at least 1.
+
+    Returns:
+        A ``torch.nn.Module`` that maps token ids ``[B, T]`` to the logits of the last
+        position, ``[B, V]``. ``T`` is even and at least ``2 * (edges + 3)``, the length
+        of a question.
     """
     import torch
     from torch import Tensor, nn
 
     class Block(nn.Module):
+        """Layer with causal attention and an MLP, both with LayerNorm and a residual."""
+
         def __init__(self) -> None:
             super().__init__()
             self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
@@ -181,7 +280,18 @@ def thinker(
         def forward(
             self, x: Tensor, before: Tensor | None, read: int
         ) -> tuple[Tensor, Tensor]:
-            """The next state of the last ``read`` positions; keys and values of all so far."""
+            """Compute the states of the last positions, and keys and values of all positions.
+
+            Args:
+                x: States of the new positions, ``[B, N, D]``.
+                before: Keys and values of the ``M`` earlier positions, ``[B, M, 2D]``;
+                    ``None`` if there are none.
+                read: Number of new positions, the last ones, whose states are computed.
+
+            Returns:
+                The states, ``[B, read, D]``, and the keys and values of the earlier and
+                the new positions, ``[B, M + N, 2D]``.
+            """
             normed = self.norm1(x)
             q, kv = self.query(normed[:, -read:]), self.seen(normed)
             kv = kv if before is None else torch.cat([before, kv], 1)
@@ -200,6 +310,8 @@ def thinker(
             return x + self.down(self.up(self.norm2(x)).relu()), kv
 
     class Thinker(nn.Module):
+        """Transformer that feeds back its last hidden state where the prompt requests it."""
+
         def __init__(self) -> None:
             super().__init__()
             self.first, self.second = (
@@ -211,6 +323,7 @@ def thinker(
             self.norm = nn.LayerNorm(width)
 
         def forward(self, ids: Tensor) -> Tensor:
+            """Return the logits of the last position, ``[B, V]``, for ``ids``, ``[B, T]``."""
             asked = edges + 3
             x = self.first(ids[:, ::2])
             told = x[:, :asked] + self.second(ids[:, 1::2])[:, :asked]
@@ -229,7 +342,17 @@ def thinker(
             return state[:, -1] @ self.first.weight.T
 
         def passed(self, x: Tensor, memory: list[Any]) -> tuple[Tensor, list[Any]]:
-            """The last hidden state of the last of the positions, and keys and values of all."""
+            """Apply all layers to new positions, after the positions in memory.
+
+            Args:
+                x: Embeddings of the new positions, ``[B, N, D]``.
+                memory: For each layer, keys and values of the ``M`` earlier positions,
+                    ``[B, M, 2D]``, or ``None`` if there are none.
+
+            Returns:
+                The last hidden state of the last position, ``[B, 1, D]``, and the
+                memory with the new positions, ``[B, M + N, 2D]`` for each layer.
+            """
             after = []
             for i, (block, before) in enumerate(zip(self.blocks, memory, strict=True)):
                 x, kv = block(x, before, 1 if i + 1 == layers else x.shape[1])
@@ -240,7 +363,21 @@ def thinker(
 
 
 class Settings(iw.Config):
-    """What is set; ``frontier.toml`` says what each means."""
+    """Settings of the recipe; the defaults are for the scale ``cpu``.
+
+    Values for other scales are in ``frontier.toml``, whose section ``[settings]``
+    contains the descriptions that ``inweights describe`` prints.
+
+    Attributes:
+        world: World of every trial; its ``between`` is replaced by that of the trial.
+        width: Width of every model, a multiple of its two heads.
+        layers: Number of layers of every model, at least 1.
+        batch: Number of facts per update; 0 for all facts.
+        stage: Number of updates of each stage of training except the last. The number
+            of all updates of a model is ``stage * (world.levels + 2)``.
+        rate: Learning rate, above 0, after the first 20 updates of a stage, in which it
+            rises. It falls linearly to 0 over the second half of the last stage.
+    """
 
     world: Reachability = Reachability()
     width: int = 32
@@ -251,7 +388,22 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Each kind of steps between question and answer; and an untrained model."""
+    """Plan training runs with each kind of steps, and evaluate one model without training.
+
+    Args:
+        settings: The recipe's settings, such as ``world``, ``width`` and ``stage``;
+            :class:`Settings` describes each.
+
+    Returns:
+        - Labels of the trials: ``between`` (kind of steps between question and answer:
+          ``thought``, ``path``, ``pause``, ``nothing``) and ``trained`` (Boolean; false
+          for an untrained model with thoughts).
+        - Measures: ``answered`` (:func:`answered`; all trials) and ``held``
+          (:func:`held`; trials with thoughts).
+
+    Raises:
+        ConfigError: A value is out of range for the optimizer or a phase of training.
+    """
     trials = [_trial(settings, between) for between in (THOUGHT, PATH, PAUSE, NONE)]
     trials.append(_trial(settings, THOUGHT, trained=False))
     steps = Measure(name="held", probe=held, where={"between": THOUGHT})
@@ -259,7 +411,18 @@ def plan(settings: Settings) -> Plan:
 
 
 def _trial(settings: Settings, between: str, *, trained: bool = True) -> Trial:
-    """Stages with one step more each, the last twice as long; where nothing is fed back, one."""
+    """Return a trial with one kind of steps between question and answer.
+
+    With thoughts or uninformative tokens, the model is trained in stages: the ``i``-th
+    stage trains the ``i``-th node of the path, after ``i - 1`` steps, and the last
+    stage, which is twice as long, trains the answer. With a path or without steps,
+    there is a single stage with the same total number of updates.
+
+    Args:
+        settings: Settings of the recipe.
+        between: Kind of the steps: ``thought``, ``path``, ``pause`` or ``nothing``.
+        trained: Whether the model is trained; if false, all stages have 0 updates.
+    """
     world = replace_at(settings.world, {"between": between})
     steps = [] if between == NONE else [f"step {i + 1}" for i in range(world.levels)]
     stages = [[step] for step in steps] if between in (PAUSE, THOUGHT) else []
@@ -287,11 +450,26 @@ def _trial(settings: Settings, between: str, *, trained: bool = True) -> Trial:
 
 
 def answered(model: Any, worlds: Any) -> pl.DataFrame:
-    """How many held-out questions are answered, with what stands between, and replaced.
+    """Compute the share of held-out questions that are answered correctly.
+
+    A model with thoughts is also evaluated with each thought replaced by the embedding
+    of its most likely node (``collapsed``) or by the thought of another graph
+    (``swapped``).
+
+    Args:
+        model: Model with ``R`` replicas.
+        worlds: Worlds of the kind ``reachability`` with the same settings, one for each
+            replica.
 
     Returns:
-        A row for each replica and ``fed``: ``accuracy``, over all tokens, and ``chosen``, the share
-        of questions whose right candidate has the larger logit of the two.
+        One row per replica and kind of steps, with the columns ``replica``, ``fed``
+        (kind of the steps between question and answer), ``accuracy`` (share of
+        questions, from 0 to 1, for which the correct candidate has the largest logit of
+        all tokens) and ``chosen`` (share of questions, from 0 to 1, for which the
+        correct candidate has the larger logit of the two candidates).
+
+    Raises:
+        ConfigError: The worlds are not of the kind ``reachability``.
     """
     rows = []
     config, drawn = _held_out(worlds)
@@ -314,13 +492,32 @@ def answered(model: Any, worlds: Any) -> pl.DataFrame:
 
 
 def held(model: Any, worlds: Any) -> pl.DataFrame:
-    """Inner products of thoughts with the embeddings of nodes, on held-out graphs.
+    """Compute inner products of thoughts with the embeddings of nodes, on held-out graphs.
 
-    Thought i is the state that the head reads after i - 1 of them, so these are its logits.
+    The ``i``-th thought is the last hidden state after ``i - 1`` thoughts. The readout
+    is tied to the embeddings, so these inner products are the logits of the nodes.
+
+    Args:
+        model: Model with ``R`` replicas and continuous thoughts.
+        worlds: Worlds of the kind ``reachability`` with the same settings, one for each
+            replica.
 
     Returns:
-        A row for each replica, ``thought`` and kind of ``nodes``: ``product``, their mean, and
-        ``above``, the share of nodes not reached in i steps in the same graph that are below.
+        One row per replica, thought and kind of nodes, with these columns:
+
+        - ``replica``.
+        - ``thought``: number ``i`` of the thought, starting at 1.
+        - ``nodes``: kind of nodes: ``on the path`` (the ``i``-th node of the path),
+          ``others of the frontier`` (other nodes that are ``i`` edges from the root),
+          ``earlier`` (fewer than ``i`` edges, including the root), ``reached`` (at most
+          ``i`` edges) or ``not reached`` (all other nodes of the graph).
+        - ``product``: mean inner product over all graphs and all nodes of this kind.
+        - ``above``: share, from 0 to 1, of the pairs of a node of this kind and a node
+          that is ``not reached`` in the same graph, in which the former has the larger
+          inner product.
+
+    Raises:
+        ConfigError: The worlds are not of the kind ``reachability``.
     """
     config, drawn = _held_out(worlds)
     rows = []
@@ -354,7 +551,7 @@ def held(model: Any, worlds: Any) -> pl.DataFrame:
 
 
 def _held_out(worlds: Any) -> tuple[Reachability, list[dict[str, Ids]]]:
-    """The config of worlds, and their held-out questions."""
+    """Return the config of the worlds, and the held-out questions of each world."""
     config = decode(Reachability, dict(worlds[0].settings))
     return config, [
         config.drawn(world.seed, config.held_out, "queries") for world in worlds
@@ -362,7 +559,12 @@ def _held_out(worlds: Any) -> tuple[Reachability, list[dict[str, Ids]]]:
 
 
 def _logits(model: Any, prompts: list[Ids]) -> Floats:
-    """Logits after the prompts of each replica: ``[R, B, V]``."""
+    """Return the logits at the last position of prompts, ``[R, B, V]``.
+
+    Args:
+        model: Model with ``R`` replicas.
+        prompts: Token ids of the prompts of each replica, ``[B, T]`` each.
+    """
     import torch
 
     from inweights.models.packing import pack
@@ -373,7 +575,24 @@ def _logits(model: Any, prompts: list[Ids]) -> Floats:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Choices by what stood between, in words; inner products by kind of nodes."""
+    """Return the measured tables with readable names of conditions, for claims and figures.
+
+    Args:
+        tables: The tables of a run of :func:`plan`, by name: ``answered``
+            (:func:`answered`) and ``held`` (:func:`held`), with the columns of their
+            probes, ``seed``, and the labels ``between`` and ``trained``.
+
+    Returns:
+        - ``choices``: a row per run (trial and seed) and kind of steps. Columns: all
+          columns of ``answered``, with readable values in ``fed`` (``nothing``,
+          ``pauses``, ``a path of its own``, ``thoughts``, ``one node each`` or
+          ``another graph's thoughts``), plus ``model`` (``trained`` or ``untrained``).
+        - ``held``: a row per run with thoughts, thought and kind of nodes. Columns: all
+          columns of the measured ``held``, plus ``model``.
+
+    Raises:
+        KeyError: A required table is missing from ``tables``.
+    """
     words = {
         NONE: "nothing",
         PAUSE: "pauses",
