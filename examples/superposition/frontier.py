@@ -40,12 +40,12 @@ ON_PATH, FRONTIER, EARLIER = "on the path", "others of the frontier", "earlier"
 
 
 class Reachability(Config, tag_field="kind", tag="reachability"):
-    """Questions about graphs in the prompt: which of two candidates can the root reach?
+    """Questions about graphs: which of two candidate nodes can be reached from the root?
 
     Each graph consists of two trees with the same number of nodes at each level. The
     root of the question is the root of one tree; one candidate is a leaf of this tree,
-    the other a leaf of the second tree. The names of the nodes and the order of the
-    edges and candidates are random.
+    the other a leaf of the second tree. The ids of the nodes and the order of the edges
+    and candidates are random.
 
     A question consists of pairs of tokens: source and target of each edge, then each
     candidate with the token ``candidate``, then the root with the token ``root``. After
