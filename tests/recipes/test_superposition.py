@@ -25,9 +25,9 @@ HOME = "examples/superposition"
 def _loaded() -> Any:
     """Import the example's module, and remove its recipe from the registry.
 
-    The module imports from ``inweights.lab``, the package's former name: its text is a part of
-    the hashes in its ledger, so that it stays as it is, and shows that the former name
-    works.
+    The module imports from ``inweights.lab``, the package's former name. Its code is part
+    of the hashes in its ledger, so the import must not be changed; it also shows that the
+    former name works.
     """
     spec = importlib.util.spec_from_file_location(
         "frontier", ROOT / HOME / "frontier.py"
