@@ -72,7 +72,7 @@ class TrainingSetup:
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """Phases of the first replica's curriculum; other replicas differ only in optimizers."""
+        """Phases of the first replica; phases of other replicas differ only in optimizers."""
         return self.curricula[0].phases
 
     @property
@@ -161,7 +161,7 @@ def prepare(
         curriculum: One curriculum for all replicas, or one per replica; ``None`` for
             the curriculum that :func:`~inweights.training.learners.named_for` returns.
         seeds: Root seed of each replica; a number ``n`` means the seeds 0 to ``n - 1``.
-        options: Observers, checkpoint, and execution options of the steps.
+        options: Execution options, including the observers and the checkpoint.
 
     Raises:
         ConfigError: The model or a parameter has no replica axis; the number of

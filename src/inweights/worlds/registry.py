@@ -35,7 +35,7 @@ from inweights.worlds.world import Statements, World
 
 
 class WorldConfig(Protocol):
-    """The interface of a world's config, which builds the world."""
+    """Interface of the config of a world; its method ``build`` builds the world."""
 
     def build(self, seed: int = 0) -> World:
         """Build the world.

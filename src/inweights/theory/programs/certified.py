@@ -96,7 +96,7 @@ def check_limits(
     """Raise an error if the limits or the start of a solver are invalid.
 
     Args:
-        program: Constraints, which determine the shape of ``start``.
+        program: Program that is solved, which determines the shape of ``start``.
         gap: Requested relative duality gap, at least 1e-7 and below 1.
         iterations: Maximum number of iterations, at least 1.
         seconds: Time limit in seconds, at least 0; ``None`` for no limit.

@@ -127,7 +127,7 @@ def solve(
     is not unique, the solution therefore has all symmetries of the world.
 
     Args:
-        program: Constraints, or a world whose facts have one answer each.
+        program: Program (2), or a world whose facts have one answer each.
         gap: Requested relative duality gap, at least 1e-7 and below 1.
         iterations: Maximum number of iterations. After these, the best point found so
             far is returned, with the status ``not certified``.

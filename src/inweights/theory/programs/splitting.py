@@ -37,7 +37,7 @@ class Splitting:
     ``penalty``, and then calls :meth:`split` once.
 
     Args:
-        program: Constraints.
+        program: Program (2), whose constraints come from the facts.
         inverse: ``(I + κ Xᵀ X)⁻¹``, an object whose product ``inverse @ matrix`` is
             used, such as a matrix ``[P, P]`` (``P`` input tokens) that several solvers
             share; by default :func:`coupled_inverse` computes it.
@@ -258,7 +258,7 @@ def coupled_inverse(program: Program) -> Float[Floats, "P P"]:
 
 
 def coupling_of(program: Program) -> float:
-    """Return ``κ``, the weight of the constraint ``S = X W`` relative to ``Z = W``.
+    """Return ``κ``, the weight of the constraint ``S = X W`` relative to that of ``Z = W``.
 
     Args:
         program: The program, whose size determines the weight.

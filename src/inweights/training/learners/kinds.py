@@ -33,7 +33,7 @@ class OwnLearner(Protocol):
 
     @property
     def steps(self) -> int:
-        """Estimated cost, as a number of updates of a small model, for the progress display."""
+        """Estimated cost for the progress display, in units of one update of a small model."""
         ...
 
     def learn(self, world: World, model: Any, seed: int) -> Model:

@@ -43,7 +43,7 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
 
     @property
     def steps(self) -> int:
-        """Estimated cost, as a number of updates of a small model, for the progress display."""
+        """Estimated cost for the progress display, in units of one update of a small model."""
         return 100
 
     def learn(self, world: World, _model: None = None, _seed: int = 0) -> EmbMLP:
@@ -83,7 +83,7 @@ class Fixed(Config, tag_field="kind", tag="fixed"):
 
     @property
     def steps(self) -> int:
-        """Estimated cost, as a number of updates of a small model, for the progress display."""
+        """Estimated cost for the progress display, in units of one update of a small model."""
         return 1
 
     def learn(self, world: World, model: Any, seed: int) -> Model:

@@ -194,7 +194,7 @@ def change(model: Model, take: Take, places: list[int], edit: Edit) -> None:
 def direction(
     model: GPT, facts: Int[Tensor, "R N T"], places: list[int], layer: int | None
 ) -> Float[Tensor, "R H E"]:
-    """Compute the directions of a rank-one edit, ``(C + λ I)⁻¹ K`` (ROME, scaled).
+    """Compute the directions of a rank-one edit: those of ROME, ``(C + λ I)⁻¹ K``, rescaled.
 
     ``C`` is the second moment of the keys of all facts, ``λ`` a ridge penalty, and
     ``K`` the keys of the edited facts. The directions are combined such that the

@@ -79,7 +79,7 @@ class Wandb:
         self._run.log_artifact(_artifact(self._wandb, self._group, paths))
 
     def end(self, *, failed: bool) -> None:
-        """Close the run, and record whether the work ``failed``."""
+        """Close the run, and record whether the work failed."""
         self._run.finish(exit_code=int(failed))
 
 
@@ -210,7 +210,7 @@ class MLflow:
             self._client.log_artifact(self._id, str(path))
 
     def end(self, *, failed: bool) -> None:
-        """Close the run, and record whether the work ``failed``."""
+        """Close the run, and record whether the work failed."""
         self._client.set_terminated(self._id, "FAILED" if failed else "FINISHED")
 
 

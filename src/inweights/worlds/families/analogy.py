@@ -21,9 +21,9 @@ from inweights.worlds.world import Ids, Vocabulary, World
 class Analogy(Config, tag_field="kind", tag="analogy"):
     """Analogical tuples ``(a_i, b_i, c, d)`` (Feature Resemblance, §2).
 
-    Facts of two roles state the premise that ``a`` and ``b`` are similar, so that a
-    phase can train on one role without the other: ``category`` is ``(a, r1) → c`` and
-    ``similarity`` is ``(b, r1) → c``. Facts ``(a, r2) → d`` have the role
+    The premise that ``a`` and ``b`` are similar is stated by facts of two roles, so
+    that a phase of training can include only one of them: ``category`` is ``(a, r1) →
+    c`` and ``similarity`` is ``(b, r1) → c``. Facts ``(a, r2) → d`` have the role
     ``attribution``; queries ``(b, r2) → d`` have the role ``conclusion``. The curricula
     of §4 and §5 are therefore:
 

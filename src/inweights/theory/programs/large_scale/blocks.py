@@ -33,7 +33,7 @@ class Block:
     """A block of consecutive prompts, with the stored entries of their logits.
 
     Args:
-        program: Constraints.
+        program: Program (2), whose constraints come from the facts.
         rows: Slice of the prompts.
 
     Attributes:

@@ -44,7 +44,7 @@ class Iteration:
     """State of the splitting method for program (2); :meth:`advance` makes one iteration.
 
     Args:
-        program: Constraints.
+        program: Program (2), whose constraints come from the facts.
         tiny: Differences of projected logits from ``X V`` up to this size are not
             stored. Margins are 1.
         coupling: Weight of ``S = X W`` relative to ``Z = W``.

@@ -49,7 +49,7 @@ class Means:
         self._summed += 1
 
     def judge(self, bounds: Bounds, *, upper: bool) -> None:
-        """Evaluate the bounds on the optimum at the iteration's current point and at the averages.
+        """Evaluate the bounds at the iteration's current point and at averages of past points.
 
         Args:
             bounds: Bounds of the iteration, which are changed if they improve.

@@ -95,7 +95,7 @@ def largest_of_gram(
 
     Args:
         gram: The matrix, ``[K, K]`` (``K`` outputs).
-        count: Largest number ``k`` of eigenvalues. There are fewer for a smaller
+        count: Maximum number ``k`` of eigenvalues. There are fewer for a smaller
             matrix, and may be fewer if some eigenvalues are nearly equal.
 
     Returns:

@@ -31,7 +31,7 @@ class Relations:
     one of its prompts.
 
     Args:
-        program: Constraints.
+        program: Program (2), whose constraints come from the facts.
 
     Attributes:
         inputs: Inputs that are the relation of a prompt, in ascending order.

@@ -171,7 +171,8 @@ class _Iteration:
     def chances(self) -> Floats:
         """Softmax of the logits, ``[M, K]``.
 
-        The softmax and the stated answers determine the multipliers of ``S = X W``.
+        The softmax and the answers that the facts state determine the multipliers of
+        ``S = X W``.
         """
         return self._scaled / self._strength[:, None]
 

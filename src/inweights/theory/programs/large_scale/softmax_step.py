@@ -51,8 +51,8 @@ def improved_omega(x: Float[Reals, "m K"], y: Float[Reals, "m K"]) -> None:
     """Replace estimates ``y`` of :func:`omega` of ``x`` with exact values, in place.
 
     One step takes a third of the time of :func:`omega`, because it computes one
-    logarithm and no exponential. Estimates that are too far from their values are
-    replaced with those of :func:`omega` first.
+    logarithm and no exponential. Estimates that are too far from the exact values are
+    first replaced with those of :func:`omega`.
 
     Args:
         x: Real numbers, at least :data:`LOWEST`, in floating point, ``[m, K]``.

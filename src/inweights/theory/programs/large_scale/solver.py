@@ -71,7 +71,7 @@ def solve_large(
     """Minimise the nuclear norm under all margin constraints, for thousands of facts at once.
 
     Args:
-        program: Constraints.
+        program: Program (2), whose constraints come from the facts.
         gap: Requested relative duality gap, at least 1e-7 and below 1. The computation
             is in single precision, which does not reach gaps below about 1e-5. If a
             smaller gap is requested, the result is not certified.
@@ -155,7 +155,7 @@ class _Attempt:
     """An iteration with its bounds, averages and storage.
 
     Args:
-        program: Constraints.
+        program: Program (2), whose constraints come from the facts.
         gap: Requested relative duality gap.
         coupling: Weight of the logits.
         file: File in which the state is stored; ``None`` to store nothing.

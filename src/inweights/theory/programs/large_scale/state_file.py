@@ -36,7 +36,7 @@ class StateFile:
 
     Args:
         path: The file, in NumPy's format ``.npz``; it need not exist yet.
-        program: Constraints of the solution. The state of a different program is
+        program: Program (2) that is solved. The state of a different program is
             rejected.
         gap: Requested relative gap, on which rounding in the iteration depends. A state
             for a different gap is rejected.
@@ -47,7 +47,7 @@ class StateFile:
 
         Args:
             path: The file, in NumPy's format ``.npz``; it need not exist yet.
-            program: Constraints of the solution. :meth:`read` rejects the state of a
+            program: Program (2) that is solved. :meth:`read` rejects the state of a
                 different program.
             gap: Requested relative gap. :meth:`read` rejects a state for a different
                 gap.

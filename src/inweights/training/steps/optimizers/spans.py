@@ -25,8 +25,8 @@ def decays_of(
         flat: Parameters, which determine the columns that belong to matrices.
         spans: The columns to split, as pairs of the first column and the column after
             the last.
-        one: Settings of the optimizer: the weight decay, and whether it applies to
-            vectors.
+        one: Settings of the optimizer, of which the weight decay and ``decayed`` are
+            used.
 
     Returns:
         At most two pairs: the columns with weight decay and its coefficient, and the

@@ -68,7 +68,8 @@ class DataSet:
         files: The files of the data set; tables must be Parquet files.
         columns: Dictionary that maps the name of each column to its meaning.
         tags: Keywords for searching.
-        published: Date of the content, as ``YYYY-MM-DD``; empty if it is unknown.
+        published: Publication date of the content, as ``YYYY-MM-DD``; empty if it is
+            unknown.
     """
 
     name: str
