@@ -185,7 +185,7 @@ class Shards:
         return _SharedCheckpoint(self, checkpoint)  # type: ignore[return-value]  # has the same methods
 
     def tell(self, words: bytes = b"") -> bytes:
-        """Send bytes from the first process (rank 0) to all others, and return them on all.
+        """Send bytes from the first process (rank 0) to all processes, and return them on each.
 
         All ranks must call this method together.
 

@@ -198,7 +198,7 @@ class Statements:
 
         Returns:
             Two arrays ``[P]``, with one entry for each correct answer: the position in
-            ``indices`` of the statement that it answers, and its first token.
+            ``indices`` of its statement, and the first token of the answer.
         """
         return self._right.pairs(indices)
 

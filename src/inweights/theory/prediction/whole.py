@@ -145,9 +145,9 @@ def solve_whole(
 def solve_with_additions(world: World, **options: Any) -> tuple[Solved, str]:
     """Solve one program for a world with added facts, and return the solution without a remark.
 
-    The search for advice shows a remark as the reason why facts cannot be stored, but
-    the remark of :func:`solve_whole` is about the gap. This function raises the same
-    errors as :func:`solve_whole`.
+    The remark of :func:`solve_whole` is about the gap. It is left out because the
+    search for advice would show it as the reason why facts cannot be stored. This
+    function raises the same errors as :func:`solve_whole`.
 
     Args:
         world: Facts and queries.

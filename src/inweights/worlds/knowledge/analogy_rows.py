@@ -186,8 +186,8 @@ def _spread(rows: Sequence[AnalogyRow], limit: int) -> tuple[AnalogyRow, ...]:
 def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
     """Permute the categories of rows, so that real-world knowledge does not help.
 
-    Each row receives the category of another row; its new category always differs from
-    its own.
+    Each row receives the category of another row. The new category of a row always
+    differs from its original one.
 
     Args:
         rows: The rows, at least one.

@@ -152,8 +152,8 @@ class Bounds:
     def take_lower(self, several: Sequence[sparse.csr_array]) -> None:
         """Add multipliers, and combine them with earlier ones to improve the lower bound.
 
-        The multipliers of rivals within the range of a prompt's relation, and of rivals
-        outside it, are weighted separately.
+        Multipliers of wrong outputs within the range of a prompt's relation, and of
+        those outside the range, are weighted separately.
 
         Args:
             several: Multipliers of any scale, sparse arrays ``[M, K]`` (``M`` distinct

@@ -208,13 +208,14 @@ class _Scaled:
             self._sums[kind, 1] += float((weights * part * logs).sum())
 
     def prove(self, outside: float, decay: float) -> _Proof:
-        """Return the bound for a given scale of the probabilities outside ranges.
+        """Return the bound for a given scale of probabilities outside the relations' ranges.
 
         Args:
-            outside: The scale, above 0 and at most 1. The probability that it removes
-                is added to the stated answers.
+            outside: The scale, above 0 and at most 1. The probability that the scaling
+                removes is added to the answers that the facts state.
             decay: ``λ``. If the operator norm of the gradient exceeds ``λ``, all
-                distributions are moved towards the stated answers until it is ``λ``.
+                distributions are moved towards the answers that the facts state until
+                the norm is ``λ``.
         """
         less = 1.0 - outside
         first, mixed, second = self._squares

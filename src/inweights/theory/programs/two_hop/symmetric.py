@@ -217,7 +217,7 @@ class Parameters:
         return float((n - 1) * first + second)
 
     def slack(self, name: str) -> float:
-        """Return the margin of a kind of constraint minus 1; negative if it is violated.
+        """Return the margin of a kind of constraint minus 1; negative for violated constraints.
 
         Args:
             name: Name of the kind of constraint, as :func:`~.constraints.constraints`

@@ -29,8 +29,8 @@ class Order(NamedTuple):
     Attributes:
         places: Index (from 0) of each required column, in the order of the roles.
         why: Reason for an unusual order, or for an assumption; may be empty.
-        refused: Reason why the columns cannot be determined, which may contain the
-            placeholder ``{cells}``; empty if they can.
+        refused: Reason why the columns cannot be determined; empty if they can. The
+            text may contain the placeholder ``{cells}``.
     """
 
     places: tuple[int, ...]
