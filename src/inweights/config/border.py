@@ -134,7 +134,7 @@ def as_json(value: Any) -> Any:
 
 
 def as_lists(value: Any) -> Any:
-    """Convert the arrays and paths in a value to lists and strings, for a field of a config.
+    """Return a value whose arrays are lists and whose paths are strings, for a field of a config.
 
     Arrays, series and ranges become lists, also within lists, tuples and dictionaries.
     Tuples remain tuples.

@@ -112,7 +112,7 @@ class Mamba(Model):
         return states
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
-        """Apply the norm that precedes the head to a state, ``[R, n, D]``.
+        """Return a state after the norm that precedes the head, ``[R, n, D]``.
 
         The state is unchanged if the config sets ``final_norm=False``.
 

@@ -15,9 +15,9 @@ from inweights.errors import FolderError
 
 
 def within(root: str | Path, name: str) -> Path:
-    """Join the path of a folder and a relative name; raise an error if the result is outside.
+    """Return the path of a file within a folder; raise an error if it would lie outside.
 
-    The path that is returned need not exist.
+    The path need not exist.
 
     Args:
         root: The folder.

@@ -164,9 +164,6 @@ class PathStarTraining(iw.Config):
                 replaced, according to these settings and to ``loss``. For a
                 :class:`PathStar`, ``arms`` and ``nodes`` are replaced as well.
 
-        Returns:
-            The trial, with the given labels.
-
         Raises:
             ConfigError: A number is out of range for a path-star (such as fewer than 2
                 arms or 3 nodes), the model or its training, or settings of ``task``
