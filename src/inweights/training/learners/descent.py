@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Descent(Config, tag_field="kind", tag="descent"):
-    """Learner that trains a Node2Vec with an explicit gradient (Geometric Memory, Lemma 1).
+    """Learner that trains Node2Vec with an explicit gradient (Geometric Memory, Lemma 1).
 
     :func:`inweights.train` minimises the mean loss over facts. The Node2Vec objective
     of the paper is a mean over the neighbours of each node, which differs from the mean
@@ -106,7 +106,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
         Args:
             world: A graph: a world whose facts are edges.
-            model: Config of the Node2Vec.
+            model: Config of the Node2Vec model.
             seed: Root seed of the initial vectors.
             every: Number of steps between two models; 0 yields only the last model.
 
@@ -149,7 +149,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
         Args:
             world: A graph: a world whose facts are edges.
-            model: Config of the Node2Vec.
+            model: Config of the Node2Vec model.
 
         Raises:
             ConfigError: The model is not a Node2Vec.
@@ -176,7 +176,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
             probe: Function ``probe(model, world, **options)`` that returns a table with
                 a column ``replica``.
             world: A graph: a world whose facts are edges.
-            model: Config of the Node2Vec.
+            model: Config of the Node2Vec model.
             seed: Root seed of the initial vectors.
             every: Number of steps between two measurements; the first is at step 0. If
                 ``every`` is 0, the model is measured only at the end.
@@ -207,7 +207,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
         Args:
             world: A graph: a world whose facts are edges.
-            model: Config of the Node2Vec.
+            model: Config of the Node2Vec model.
             seed: Root seed of the initial vectors.
 
         Raises:
