@@ -14,9 +14,9 @@ Example:
 
 import sys
 
-# While `python -m` looks for a module the program is called "-m", and the current
-# folder is first of all places to import from. What lies there is data, and the next
-# line would take a `csv.py`.
+# While `python -m` searches for a module, `sys.argv[0]` is "-m", and the current folder
+# comes first in `sys.path`. That folder contains the user's data: a `csv.py` in it
+# would be imported in place of the standard library by the lines below.
 if (
     sys.argv[:1] == ["-m"]
     and not sys.flags.safe_path
@@ -109,8 +109,9 @@ if TYPE_CHECKING:
     from inweights.worlds import open_world as open_world
     from inweights.worlds import save_world as save_world
 
-# `import inweights.lab` finds the former name of a package in a folder of such names.
+# `import inweights.lab` still works: the folder `support/former` has a module for each
+# former name of a package.
 __path__.append(f"{__path__[0]}/support/former")
 lazily(__name__, renamed={"lab": "experiments", "laboratory": "actions"})
-# quiet, unless a program listens.
+# Log messages are discarded unless the program adds a handler.
 logging.getLogger(__name__).addHandler(logging.NullHandler())

@@ -22,7 +22,7 @@ from inweights.training.learners.without_training import Fixed, Optimum
 from inweights.worlds.labels import Labels
 from inweights.worlds.registry import Altered, world_kind, world_names
 
-#: Kinds of configs that are in neither registry.
+#: Classes of configs by their kind, for kinds that are neither worlds nor models.
 _OTHERS: dict[str, type[Config]] = {
     "altered": Altered,
     "labels": Labels,
@@ -143,7 +143,8 @@ def _of_type(name: str) -> type[Config]:
             if ours
             else sys.modules[module]
         )
-        for step in path.split("."):  # a lazy module of others would import something
+        # `getattr` on another package's lazy module could import further modules
+        for step in path.split("."):
             found = getattr(found, step) if ours else vars(found)[step]
     except (ImportError, AttributeError, KeyError, TypeError):
         if not colon:

@@ -167,7 +167,7 @@ def entered(
     label = name or getattr(config, "label", "") or str(kind)
     recipe = get_recipe(_RECIPE)
     if scale not in recipe.scales:
-        recipe.resolve(scale)  # says which there are
+        recipe.resolve(scale)  # raises an error that lists the scales
     standing = recipe.scales["cpu"].models  # type: ignore[attr-defined]
     if label in standing:
         raise ConfigError(
@@ -287,7 +287,7 @@ def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
     seeds = tuple(config.get("seeds", ()))
     settings: Any = decode(type(recipe.scales["cpu"]), config.get("settings", {}))
     if isinstance(settings.entrant, WrapConfig):
-        # Refused before anything is trained, if its module is not here.
+        # Raises an error before any training if the factory's module is missing.
         _ = settings.entrant.make
     changed = _with(recipe, scale, settings)
     _, _, now = changed.resolve(scale, seeds)

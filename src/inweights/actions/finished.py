@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 #: Reason why a claim has a verdict although there is no run on this disk.
 STORED = "from the stored board"
-#: First parts of the names of recipes that are read from their runs.
+#: Prefixes of the names of unregistered recipes, which are read from their runs.
 _STUDY = "study/"
 _TRAINING = "training/"
 
@@ -117,18 +117,18 @@ def verdicts(
     check_names("scale", [scale], SCALES)
     store = RunStore(runs)
     results: list[ClaimResult] = []
-    kept = (stored_root() / LEDGER).exists()  # here or with the library
+    kept = (stored_root() / LEDGER).exists()  # the user's ledger or the library's
     known = {one.id: one for one in board(scale, only=only).claims} if kept else {}
     for name in recipes_like(only):
         outcome = None
         why = f"no run at scale '{scale}' yet"
-        if store.has(name):  # else not even the recipe is loaded
+        if store.has(name):  # otherwise, the recipe is not even imported
             try:
                 outcome = find(name, scale, runs=runs)
             except InweightsError as error:
                 why = str(error)
         if outcome:
-            # Verdicts of earlier versions were stored without their conditions.
+            # Runs of earlier versions lack the conditions of their claims.
             known_to = {claim.id: claim.condition for claim in entry_of(name).claims}
             results += (
                 replace(claim, condition=claim.condition or known_to.get(claim.id, ""))
@@ -184,7 +184,7 @@ def open_run(
     """
     from inweights.experiments.engine.outcome_files import refresh
 
-    with suppress(OSError, ValueError, IndexError):  # what is no path is a name
+    with suppress(OSError, ValueError, IndexError):  # an invalid path is a run's name
         path = unquote(name[7:]) if name.startswith("file://") else name
         place = Path(path.removesuffix("page.html")).resolve(strict=True)
         if (place / CONFIG).is_file():
@@ -280,7 +280,7 @@ def _is_run(name: str, store: RunStore) -> bool:
     try:
         full_name(name)
     except ConfigError as error:
-        for folder in store.of(name):  # it has run, and its plugin is not known
+        for folder in store.of(name):  # its plugin is not loaded, but a run exists
             raise _of_a_plugin(name, folder) from None
         folders = [folder.path.name for folder in store if folder.complete]
         if set(name) <= set("0123456789abcdef"):

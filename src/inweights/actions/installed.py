@@ -107,7 +107,8 @@ def _extras() -> list[Finding]:
     """Return one line of the report for each optional extra."""
     try:
         lines = metadata.requires("inweights") or []
-    except metadata.PackageNotFoundError:  # a source tree that is not installed
+    # the library runs from a source tree and is not installed
+    except metadata.PackageNotFoundError:
         return []
     found = []
     for extra, (_, purpose) in EXTRAS.items():

@@ -212,7 +212,7 @@ def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]
         timing = known.get(name)
         done = False
         if store.has(name):
-            with suppress(InweightsError):  # a damaged run is made again
+            with suppress(InweightsError):  # a damaged run counts as not made
                 done = find(name, "cpu", runs=runs) is not None
         if timing is None:
             found.append(Cost(name, None, most=False, done=done))
@@ -273,7 +273,7 @@ def settle(
         execution = effort
     check_size("minutes", minutes, least=0, most=10**7)
     ends = time.monotonic() + 60 * minutes
-    # Each recipe with the time that it takes, by which the recipes are sorted.
+    # Recipes with undecided claims, each with the time by which recipes are sorted.
     found: list[tuple[float, Recipe, Kept | None]] = []
     if results:
         parts = open_parts(scale, only=only, runs=runs, results=results)
@@ -282,7 +282,7 @@ def settle(
             for recipe, kept in parts
         )
     for name in () if results else recipes_like(only):
-        # The board says what is wrong with a damaged run.
+        # A damaged run is skipped here; the results table states what is wrong with it.
         with suppress(InweightsError):
             outcome = find(name, scale, runs=runs)
             if outcome and any(map(is_open, outcome.claims)):

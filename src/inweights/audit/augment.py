@@ -41,7 +41,7 @@ from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.triples import two_step_questions
 from inweights.worlds.knowledge.words.wording import Wording
 
-#: Largest number of tokens of replayed text per token of all other texts.
+#: Maximum number of tokens of replayed text per token of all other texts.
 REPLAYED = 0.25
 
 
@@ -241,8 +241,8 @@ def augment(
     facts = list(plain(inputs))
     added = _added(inputs, chosen, facts, floor, count)
     rows = fill(facts, added, budget, count, seed) if budget else [*facts, *added]
-    # In the order of training: by stage, then all texts of one fact, then those of
-    # none.
+    # Rows are in the order of training: by stage, then by fact, then rows without a
+    # fact.
     rows.sort(key=lambda row: (row.stage, row.fact < 0, row.fact))
     turn = partial(turn_of, facts=knowledge, words=words)
     train = table_of(rows, turn)

@@ -24,9 +24,9 @@ Level = Literal["good", "act", "note"]
 #: are at least _SUBJECTS subjects.
 _COMMON = 0.3
 _SUBJECTS = 5
-#: Largest number of remarks or shortcuts of one kind that are written out.
+#: Maximum number of remarks or shortcuts of one kind that are written out.
 _SHOWN = 3
-#: Largest number of names that are listed.
+#: Maximum number of names that are listed.
 _NAMED = 8
 
 

@@ -17,7 +17,8 @@ from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.words.wording import Wording
 from inweights.worlds.world import Ids
 
-#: A relation is single-valued if at least this fraction of its subjects have one value.
+#: A relation is single-valued if at least this fraction of its subjects have exactly
+#: one value.
 _FUNCTIONAL = 0.9
 #: Words in names of relations that lead to places. Such relations are transitive: a
 #: thing in a city is also in the city's country.

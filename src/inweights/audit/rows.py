@@ -22,9 +22,9 @@ from inweights.worlds.arrays import Ids
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.words.wording import Wording
 
-#: Function that returns the length of each text.
+#: Function that returns the lengths of texts, in tokens or words.
 Counter = Callable[[Sequence[str]], list[int]]
-#: Bytes of memory for a text of the training set, as a row and in a file.
+#: Estimated bytes of memory for one text of the training set, as a row and in a file.
 _ROW = 500.0
 
 _SCHEMA: dict[str, Any] = {
@@ -135,7 +135,7 @@ def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]
     lengths = np.array(count(list(map(text_of, rows))), dtype=np.int64)
     single = np.array([row.fact >= 0 for row in rows])
     others = int(lengths[~single].sum())
-    # Solved for the number of copies k: k·single ≥ floor·(k·single + others).
+    # The smallest number k of copies with k·single ≥ floor·(k·single + others).
     times = math.ceil(floor * others / ((1 - floor) * int(lengths[single].sum())))
     return [row for row in rows if row.fact >= 0] * max(0, times - 1)
 
@@ -171,7 +171,7 @@ def fill(
         )
     rng = Streams(seed).numpy(WORLD, "control")
     kept = list(range(len(facts)))
-    # A row that does not fit is passed over, as a shorter one may still fit.
+    # A row that is too long is skipped, because a shorter one may still fit.
     for i in (len(facts) + rng.permutation(len(added))).tolist() if added else ():
         if lengths[i] <= left:
             kept.append(i)
@@ -182,7 +182,8 @@ def fill(
         _ROW * left / max(1.0, float(lengths[once].mean())),
         hint="use a smaller budget",
     )
-    # In rounds over all rows that fit, so that they are repeated about equally often.
+    # Each round repeats every row that still fits, so that rows are repeated about
+    # equally often.
     while (lengths[once] <= left).any():
         for i in rng.permutation(once[lengths[once] <= left]).tolist():
             if lengths[i] <= left:

@@ -15,11 +15,12 @@ from inweights.audit.augment import Augmented
 from inweights.errors import check_names
 from inweights.worlds.readers.new_folder import new_folder
 
-#: Formats of training data, each in files of its own. TRL treats a row with several
-#: formats as prompt and completion, but adds the end-of-text token to the column
-#: ``text``, so that the end of an answer is never learnt.
+#: Columns of the formats of training data, by the suffix of their files. Each format is
+#: in a separate file: if a row has several formats, TRL uses prompt and completion but
+#: adds the end-of-text token to the column ``text``, so that the end of an answer is
+#: not learnt.
 FORMS = {"": ("prompt", "completion"), "_text": ("text",), "_chat": ("messages",)}
-#: Further formats, which are written on request, by their name.
+#: Columns of further formats, which are written on request, by name.
 FORMATS = {
     "alpaca": ("instruction", "input", "output"),
     "sharegpt": ("conversations",),
@@ -27,8 +28,8 @@ FORMATS = {
 }
 _TEMPLATES = Path(__file__).with_name("templates")
 _CARD = (_TEMPLATES / "augmented.md").read_text(encoding="utf-8")
-# Fields are named, not templates: lm-eval then takes a column as it is, whatever a name
-# holds.
+# The task names columns instead of templates, because lm-eval uses the text of a column
+# unchanged, even if a name contains template syntax.
 _TASK = (_TEMPLATES / "lm_eval.yaml").read_text(encoding="utf-8")
 
 
@@ -136,7 +137,8 @@ def _form(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
         question=pl.col("turn"),
         answer=answer,
     )
-    if columns not in (FORMS[""], FORMS["_text"]):  # what has no prompt asks nothing
+    # texts without a prompt contain no question
+    if columns not in (FORMS[""], FORMS["_text"]):
         full = full.filter(pl.col("prompt") != "")
     return full.select("id", "fact", "line", "role", "stage", *columns)
 

@@ -78,7 +78,7 @@ class Board(Carded):
             row = structs.asdict(claim) | {"target": claim.target.text}
             del row["earlier"]
             rows.append(row)
-        # Some columns are empty for most claims, so that all rows determine their types.
+        # Some columns are null in most rows, so all rows are read to infer types.
         return pl.DataFrame(rows, infer_schema_length=None)
 
     @property
@@ -124,7 +124,7 @@ class Board(Carded):
         this error probability.
         """
         return sum(
-            # A target with two edges can be missed on either side.
+            # A target with two ends can be missed on either side.
             (1 if None in (c.target.least, c.target.most) else 2)
             * 0.75
             * version_alpha(c.version)
@@ -174,8 +174,8 @@ def read_board(
     claims.sort(key=lambda claim: (first[claim.id.rpartition("/")[0]], place[claim.id]))
     withdrawn = [e.withdrawn for _, e in ledger.of_scale(scale) if e.withdrawn]
     shown = [
-        # All claims are corrected together before some are selected, because a
-        # selection must not change a verdict.
+        # The correction covers all claims, whichever are selected, because a selection
+        # must not change a verdict.
         c
         for c in holm(claims)
         if homes is None or c.id.rpartition("/")[0] in homes
@@ -199,8 +199,8 @@ def _result(
         result = decide(claim, numbers, alpha=alpha, minimum=first, rounding=share)
         decided = result.verdict not in ("undecided", "not judged")
         if decided and not claim.score.exact:
-            # Relative to the error probability of its version, since claims of all
-            # versions are compared.
+            # Scaled by the error probability of the claim's version, so that p values
+            # of claims of different versions are comparable.
             spent = least_alpha(claim, numbers, result.agrees, share) / alpha
             result = structs.replace(result, p=min(1.0, spent * ALPHA))
     earlier = _earlier(entry, result, stated.version)
@@ -272,7 +272,7 @@ def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
     """
     lines = []
     for claim in board.claims:
-        # Nothing was run, so that there is no verdict to record.
+        # This claim has not been run, so there is no verdict to record.
         if claim.verdict == "not judged" and not claim.replicates:
             continue
         known = board.ledger_lines.entry(claim.id, board.scale).judged_anew

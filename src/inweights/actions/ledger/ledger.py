@@ -100,7 +100,7 @@ class Entry:
         if isinstance(line, Stated):
             self.stated = line
             self.claim = line.claim
-            # A claim that is stated again after it was withdrawn counts anew.
+            # A claim that is stated again after its withdrawal is in force again.
             self.withdrawn = None
         elif isinstance(line, Reworded | Corrected):
             self.claim = line.claim
@@ -186,7 +186,8 @@ class Ledger:
             return
         before = read_bytes(path) if path.exists() else b""
         known = before.splitlines()
-        # Lines that another process has added meanwhile must not be overwritten.
+        # If the last line differs, another process has appended lines since this object
+        # read the file. They must not be overwritten.
         if (hashlib.sha256(known[-1]).hexdigest() if known else "") != self.last:
             raise DataError(
                 f"{path} changed while it was used; run the same command again"
@@ -198,7 +199,8 @@ class Ledger:
             last = hashlib.sha256(text).hexdigest()
             added.append(text + b"\n")
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Written completely or not at all: half a line would break the chain of hashes.
+        # The file is replaced as a whole, because an incomplete line would break the
+        # chain of hashes.
         publish_file(path, before + b"".join(added))
         self.last = last
         self._take(lines)
@@ -277,8 +279,8 @@ def _lean(line: Line) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(line)
     if "claim" in fields:
         claim = fields["claim"]
-        # Empty values are not written, so that a field that is added to claims later
-        # does not change existing lines and their hashes.
+        # Empty values are omitted. A field that is added to claims in a later version
+        # then changes neither the existing lines nor their hashes.
         claim["score"] = {
             name: value for name, value in claim["score"].items() if value
         }

@@ -15,10 +15,11 @@ from inweights.experiments.claims.claim import Claim, Protocol
 LEDGER = "ledger.jsonl"
 #: Number of root seeds in a block. The first seed of block ``b`` is ``b * BLOCK``.
 BLOCK = 1_000_000
-#: Name of a verdict from before the ledger, if the version of its claim is still in force.
+#: Description of a verdict from before the ledger, on a version of a claim that is
+#: still in force.
 BY_MEAN = "by the interval of the mean, on other seeds"
 
-#: Words before the original protocol of a claim whose protocol was corrected.
+#: Beginning of the note on a claim's original protocol, if the protocol was corrected.
 STATED_AS = "stated as"
 
 
@@ -45,7 +46,8 @@ def stored_root() -> Path:
     package = Path(__file__).parents[2]
     if "INWEIGHTS_RESULTS" in os.environ:
         return own
-    # A wheel has them within the package, a checkout beside its folder src.
+    # A wheel contains the results within the package. In a checkout, they are next to
+    # the folder `src`.
     places = (own, package / "results", package.parents[1] / "results")
     return next((place for place in places if (place / LEDGER).exists()), own)
 

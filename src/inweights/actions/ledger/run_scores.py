@@ -67,7 +67,7 @@ def scores_of_runs(
                 warnings.warn(f"{folder.path} is left out: {error}", stacklevel=3)
                 continue
             before, why, where = _ledger_of_run(folder, path)
-            # If a run cannot be judged, the other runs are judged all the same.
+            # A run that cannot be judged does not prevent the others from being judged.
             if why:
                 warnings.warn(f"{folder.path} is left out: {why}", stacklevel=3)
                 continue
@@ -80,8 +80,9 @@ def scores_of_runs(
                 ):
                     continue
                 known = before.entry(claim.id, scale).stated if before else None
-                # The commit of the run must contain the claim as it is judged, because a
-                # claim that is stated after a run may have been chosen by its result.
+                # The commit of the run must already contain the same statement of the
+                # claim: a claim that is stated after a run may have been chosen because
+                # of its result.
                 if known and (known.hash, known.block) == (line.hash, line.block):
                     found = numbers_of(claim.score, tables, claim.id)
                     yield from rows_of(line, found, folder.seeds, where)
@@ -133,5 +134,5 @@ def ledger_at(commit: str, path: Path) -> Ledger | None:
     return None if content is None else ledger_of(content, f"{path} at {commit[:10]}")
 
 
-# Many runs have one commit: git is called once for all of them.
+# Many runs have the same commit, so the results of calls of git are cached.
 _at = lru_cache(maxsize=16)(ledger_at)

@@ -18,9 +18,10 @@ from inweights.experiments.claims.numbers import Numbers
 from inweights.support.limits import check_file
 from inweights.support.publish import publish_file
 
-#: Folder of the scores, in the folder of results.
+#: Name of the folder of scores within the folder of results.
 SCORES = "scores"
-#: If a run has no number for a claim, ``number`` is null and ``why`` is the reason.
+#: Columns of the scores. If a run has no number for a claim, ``number`` is null and
+#: ``why`` states the reason.
 SCHEMA = pl.Schema(
     {
         "claim": pl.String,
@@ -60,7 +61,7 @@ def _read(file: Path) -> pl.DataFrame:
     """Return the scores of one file."""
     check_file(file)
     try:
-        # Brackets in the name of a folder must not be read as a pattern.
+        # Without ``glob=False``, brackets in the name of a folder would be a pattern.
         return pl.read_parquet(file, glob=False).select(SCHEMA.names()).cast(SCHEMA)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         why = str(error).partition("\n")[0]
@@ -109,7 +110,7 @@ def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
         if fresh:
             content = io.BytesIO()
             ordered = every.sort(_KEY)
-            # Without statistics, a file has the same bytes on every machine.
+            # Statistics are omitted so that a file has the same bytes on every machine.
             ordered.write_parquet(content, compression="zstd", statistics=False)
             publish_file(file, content.getvalue())
     return added
@@ -182,7 +183,9 @@ def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:
     ordered = rows.sort("seed").select("case", "seed", "number")
     for case, seed, number in ordered.iter_rows():
         of_seeds = cases.setdefault(case, {})
-        # An exact score does not depend on the seed, so that the order of seeds is irrelevant.
+        # A score that depends on the seed counts only if the scores of all earlier
+        # seeds of the block are stored. The order does not matter for an exact score,
+        # which is the same for every seed.
         if stated.claim.score.exact or seed == first + len(of_seeds):
             of_seeds[seed] = number
     cases = {case: of_seeds for case, of_seeds in cases.items() if of_seeds}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from inweights.experiments.claims.claim import NO_TEXT, NO_WORDS
 from inweights.experiments.claims.claim_result import ClaimResult
 
-#: Joint results of the verdicts on the claims about one sentence.
+#: Possible joint results of the verdicts on all claims about one sentence.
 KINDS = (
     "agree",
     "do not",

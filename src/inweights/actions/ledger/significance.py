@@ -104,10 +104,11 @@ def _least(
         else:
             tail = 1 - _at_most(missed - 1, count, share)
     else:
-        # Half of the values are on each side of the median.
+        # A value lies above (or below) the median with probability 1/2.
         most = max(below, above)
         tail = _at_most(most if reproduced else count - most, count, 0.5)
-    # The interval has two ends.
+    # Verdicts follow from two-sided intervals, so the probability of one tail counts
+    # twice.
     return min(1.0, 2 * tail)
 
 

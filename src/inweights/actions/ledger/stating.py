@@ -174,7 +174,8 @@ def state(
                 lines.append(
                     Stated(**about, block=block, hash=now[claim.id], code=code())
                 )
-            elif known and known != claim:  # only the words differ
+            # The claim has the same hash; only its wording differs.
+            elif known and known != claim:
                 lines.append(Reworded(**about, before=known.text))
     return lines
 

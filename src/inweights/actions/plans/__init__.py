@@ -45,11 +45,12 @@ from inweights.training.observers import telling
 
 __all__ = ["work", "write_plan"]
 
-#: Largest number of tasks in one file. A worker reads one such file after another.
+#: Maximum number of tasks in one file of a plan. Workers read one such file at a time.
 PART = 200
-#: Largest number of stored tables that a worker lists per task that it reads. The tables
-#: are listed again only after enough tasks, so that the cost of a task does not grow with
-#: the plan. Before a worker runs a task, it checks whether the task is already done.
+#: Maximum number of stored tables that a worker lists per task that it reads. The
+#: tables are listed again only after enough tasks, so that the cost of a task does not
+#: grow with the plan. Before a worker runs a task, it checks whether the task is
+#: already done.
 LISTED = 20
 
 
@@ -107,7 +108,8 @@ def write_plan(
         lines = [
             msgspec.json.encode(to_wire(task)) for task in tasks[start : start + PART]
         ]
-        # An object that no worker would find is refused now.
+        # Raises an error now if a task refers to an object that workers could not
+        # import.
         from_wire(msgspec.json.decode(lines[0]), plugins)
         files.write(part_name(number), b"\n".join(lines))
     index = [Entry(task.key, task.title, tuple(task.wanted)) for task in tasks]
@@ -123,7 +125,8 @@ def write_plan(
         parts=len(parts),
         labels=tuple(labels),
     )
-    files.write(ABOUT, msgspec.json.encode(about))  # last: without it there is no plan
+    # written last: a folder without this file is not a plan
+    files.write(ABOUT, msgspec.json.encode(about))
     return Planned(place)
 
 

@@ -87,7 +87,8 @@ def forecast(
     from inweights.experiments.engine.plan import expand_plan
     from inweights.experiments.studies.cost import forecast as look_ahead
 
-    # First, because it raises an error if this machine lacks what an option requires.
+    # Created first, because this raises an error if the machine lacks what an option
+    # requires.
     options = ExecutionOptions(progress=progress, **execution)
     chosen = recipe_for(recipe, scale, seeds, overrides)
     changes = chosen.changes(scale, overrides)

@@ -22,7 +22,7 @@ from inweights.runs.tables.store import LEASE, store_below
 ABOUT = "plan.json"
 INDEX = "index.json"
 T = TypeVar("T")
-#: Errors that reading a damaged or hand-written file may raise.
+#: Errors that may be raised while a damaged or hand-written file is read.
 _DAMAGE = (
     ArithmeticError,
     AttributeError,

@@ -21,11 +21,13 @@ from inweights.lm.model.load import TINY
 from inweights.support.extras import check_extra
 from inweights.support.progress import plural
 
-#: Groups of questions in order. All held-out questions follow the stated ones.
+#: Groups of questions in the order of the tables. The group of all held-out questions
+#: follows the groups of stated questions.
 _ORDER = (*GROUPS[:3], ALL_HELD_OUT, *GROUPS[3:])
 _FIXED = ("untrained", "retrieval")
-#: Share of known facts below which the facts count as not learnt, and factor by which
-#: perplexity grows if earlier knowledge is damaged.
+#: Fraction of known facts below which the facts count as not learnt, and the ratio of
+#: perplexities (after training to before) from which earlier knowledge counts as
+#: damaged.
 _KNOWN = 0.9
 _GROWN = 1.5
 
@@ -136,11 +138,13 @@ def _expected(size: Size | None) -> dict[str, Any]:
 def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the tables for figures, and means over seeds with one column per way."""
     pairs = pairs_of(tables["measured"])
-    # Single answers are in ``pairs``. Names that are not a group come last.
+    # Rows of single answers are left out here, as the table ``pairs`` contains them.
+    # Names other than those of groups come last.
     order = pl.col("name").cast(pl.Enum(_ORDER), strict=False)
     shares = tables["measured"].filter(~pl.col("kind").str.starts_with("answered"))
     measured = shares.sort(order, nulls_last=True, maintain_order=True)
-    # The number of questions in a group differs by way, as it depends on what is known.
+    # A group of questions may have a different size for each way, since it depends on
+    # which facts are known.
     n = pl.col("n")
     one = pl.col("kind").is_in(["accuracy", "in words"]) & (
         n.n_unique().over("kind", "name") == 1

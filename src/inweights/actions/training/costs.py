@@ -66,7 +66,7 @@ def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
             encoded = language.encode(lm, rows, end=tuning.end)
             tokens = sum(len(row.ids) for row in encoded)
             updates = steps_of(encoded, tuning)
-            # Measured once, since a token takes the same time in every way.
+            # Measured only once, since the time per token is the same for every way.
             each = each or language.cost_of(lm, rows, tuning).each
         asked = made.asked(way, settings.retrieved)
         question = plain if asked is made.questions else _seconds_each(lm, asked)

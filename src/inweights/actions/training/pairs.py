@@ -11,9 +11,10 @@ import polars as pl
 
 from inweights.lm.exams.compare import ALL_HELD_OUT, paired
 
-#: Kinds of rows with answers to single questions, and their names in the table of pairs.
+#: Kinds of rows that contain answers to single questions, and their names in the table
+#: of pairs.
 _ANSWERS = {"answered": "accuracy", "answered in words": "in words"}
-#: Error probability below which two ways are said to differ.
+#: Significance level of the comparison of two ways.
 _ALPHA = 0.05
 _SCHEMA = {
     "kind": pl.String,
@@ -61,7 +62,7 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
         pl.col("kind").replace_strict(_ANSWERS, default=None),
         pl.col("name").str.splitn(": ", 2).struct.rename_fields(["asked", "id"]),
     )
-    if answers.is_empty():  # a run of an earlier version
+    if answers.is_empty():  # runs of earlier versions did not store single answers
         return pl.DataFrame(schema=_SCHEMA)
     each = answers.unnest("name").group_by(
         "kind", "asked", "id", "way", maintain_order=True

@@ -24,9 +24,10 @@ from inweights.support.progress import Progress
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.words.wording import Wording
 
-#: Number of wordings of a fact that are trained. Questions use its last template.
+#: Number of wordings of each fact in the training texts. Questions use the last
+#: template.
 _WORDINGS = 3
-#: Questions and texts that measure earlier knowledge.
+#: Number of questions and texts that measure earlier knowledge.
 GENERAL = 28
 #: Kind, name, value, and the number of questions or texts of which the value is a mean.
 Row = tuple[str, str, float, int]
@@ -127,7 +128,8 @@ def _asked(mixture: pl.DataFrame, entities: pl.DataFrame, most: int) -> pl.DataF
     told = pl.col("told").list.len() > 0
     prompt = pl.col("prompt")
     composed = pl.col("role") == "composition"
-    # What the texts about entities state is not a composition for that way.
+    # Compositions that the texts about entities state are left out: with these texts,
+    # they would not require combining two facts.
     related = entities.filter(told & composed)["prompt"].to_list()
     fair = told | pl.col("stated") | ~prompt.is_in(related)
     asked = mixture.filter(prompt.is_in(entities["prompt"].to_list()) & fair)
@@ -276,7 +278,7 @@ def _answered(
 ) -> list[Row]:
     """Return whether each question is answered correctly, to pair ways by question."""
     hits = dict(table.select("id", "hit").iter_rows())
-    # A fact may be a hop of several chains, and is counted once.
+    # The same fact may be a hop of several chains, but is counted once.
     once = {question.prompt: question for question in questions}
     rows: list[Row] = []
     for question in once.values():

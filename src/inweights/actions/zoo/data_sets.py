@@ -119,7 +119,7 @@ def _worlds(folder: Path) -> list[DataFile]:
     files = []
     for name, world in _distinct_worlds():
         save_world(world, folder / name)
-        (folder / name / "README.md").unlink()  # the data set has one card
+        (folder / name / "README.md").unlink()  # the whole data set has a single card
         files += world_files(f"{name}/", name)
     return files
 

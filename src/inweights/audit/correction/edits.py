@@ -13,12 +13,13 @@ from inweights.worlds.knowledge.checks.names import is_literal, is_nothing
 from inweights.worlds.readers.tables.headers import without_accents
 from inweights.worlds.world import Ids
 
-#: Smallest lengths of names that may differ by one edit, and by two.
+#: Minimum length of the longer of two names that may differ by one edit, and by two.
 _SHORTEST = (5, 8)
-#: Largest number of names in a bucket; names in larger ones differ in a number or
-#: letter that counts things.
+#: Maximum number of names that agree once letters are omitted. Larger groups are
+#: skipped: such names usually differ in a number or letter that enumerates them.
 _MOST = 12
-#: Number of names above which only differences of one edit are searched.
+#: If there are more names than this, only pairs that differ by one edit are searched
+#: for.
 _MANY = 5000
 
 
@@ -93,11 +94,12 @@ def _buckets(plain: dict[int, str], shortest: Sequence[int]) -> dict[str, list[i
     """
     found: defaultdict[str, list[int]] = defaultdict(list)
     for i, name in plain.items():
-        # Names a few edits apart agree once so many letters are left out: not every
-        # pair need be compared.
+        # Names that differ by few edits agree once as many letters are omitted. Only
+        # names that share a key are compared, rather than all pairs.
         keys = {name}
         for least in shortest:
-            # The longer of two names decides how many edits are allowed.
+            # The limit applies to the longer of two names; the shorter one may have one
+            # letter less.
             if len(name) >= least - 1:
                 for key in tuple(keys):
                     keys |= {key[:k] + key[k + 1 :] for k in range(len(key))}
@@ -130,8 +132,8 @@ def differ_in_words(one: str, other: str) -> bool:
     for part, other_part in zip(parts, other_parts, strict=True):
         if part == other_part:
             continue
-        # Short words and digits tell things apart that are named in a row: Louis XV and
-        # XVI, Boeing 747 and 757.
+        # Short words and digits often distinguish names of a series, such as Louis XV
+        # and Louis XVI, or Boeing 747 and 757.
         if min(len(part), len(other_part)) < 3 or _has_digit(part + other_part):
             return False
     return True
@@ -157,7 +159,7 @@ def count_edits(one: str, other: str) -> int:
         >>> count_edits("venice", "vencie"), count_edits("oslo", "osl")
         (1, 1)
     """
-    # Two rows back, where letters have changed places.
+    # The row before the last one is needed for swaps of two adjacent letters.
     before = list[int]()
     last = list(range(len(other) + 1))
     for i, x in enumerate(one):

@@ -9,12 +9,13 @@ from itertools import product
 
 from inweights.worlds.world import Ids
 
-#: Least fraction of the entities of a kind that makes a property a rule, and least
-#: number of these entities.
+#: A property is a rule for a kind if at least this fraction of its entities have it,
+#: and the kind has at least this many entities.
 _RULE = 0.75
 _FEWEST = 3
-#: Largest number of uses of a misspelt name. For a name that is never a subject: least
-#: number of uses of the other name, as a multiple of its own.
+#: Maximum number of uses of a misspelt name. If that name is only an object, or its
+#: values conflict with those of the other name: minimum ratio of the other's uses to
+#: its own.
 _RARE = 2
 _COMMON = 3
 
@@ -178,7 +179,8 @@ class EntityKinds:
 
     def _is_rule(self, having: Role, other: Role, without: int) -> bool:
         """Return whether at least three quarters of the entities in ``having`` are in ``other``."""
-        # A name must not be evidence for the rule that it is judged by.
+        # The entity itself is excluded, since it must not support the rule by which it
+        # is judged.
         mine = self.roles[without]
         both = self.together[having, other] - (having in mine and other in mine)
         count = self.holders[having] - (having in mine)

@@ -108,7 +108,7 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     triples = _join_spellings(facts, changes)
     triples = _rename_near(facts, triples, near, changes)
     first = _first_statements(triples)
-    # The first that says it is kept, whichever line number the others have.
+    # Of several lines that state the same fact, the first one is kept.
     kept = first == np.arange(len(triples))
     changes += _repeated(facts, first, kept)
     reasons = _reasons_apart(facts, triples, kept)
@@ -120,7 +120,7 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     apart = table[sorted(reasons)].with_columns(why=pl.Series(texts))
     for line, s, r, o, _, text in apart.iter_rows():
         changes.append((line, "set apart", f"{s}, {r}, {o}", "", text))
-    # Stable: several changes of one line stay in the order in which they were made.
+    # The sort is stable: changes of one line stay in the order in which they were made.
     changes.sort(key=lambda change: change[0])
     return Mended(
         facts=table.filter(pl.Series(left)),
@@ -173,7 +173,7 @@ def _reasons_apart(facts: Knowledge, triples: Ids, kept: Bools) -> dict[int, str
         if is_nothing(facts.entities[subject]) or is_nothing(facts.entities[value]):
             reasons[i] = "a placeholder instead of a name"
     before = -1
-    while before < len(reasons):  # without one contradiction another may stand out
+    while before < len(reasons):  # removing one contradiction may reveal another
         before = len(reasons)
         rows = np.setdiff1d(np.flatnonzero(kept), list(reasons))
         for found in contradictions(facts.entities, triples[rows]):
@@ -211,14 +211,14 @@ def _rename_near(
         name = facts.entities[found.name]
         other = facts.entities[found.other]
         named = (triples[:, [0, 2]] == found.name).any(1)
-        # The first line that has the name is the one to look at.
+        # The change refers to the first line that contains the name.
         line = int(facts.lines[named].min())
         change = "renamed" if near and found.sure else "to decide"
         changes.append((line, change, name, other, f"{found.why}, maybe one name"))
         if change == "renamed":
             new[found.name] = found.other
     renamed = triples.copy()
-    # Twice, as the name that replaces one may have been replaced itself.
+    # Applied twice, because the replacement may itself have been replaced.
     renamed[:, [0, 2]] = new[new[triples[:, [0, 2]]]]
     return renamed
 

@@ -17,8 +17,9 @@ from inweights.audit.correction.kinds import EntityKinds
 from inweights.support.progress import plural
 from inweights.worlds.world import Ids
 
-#: Least fraction of a relation's facts that another relation states in reverse (half,
-#: if these are nearly all facts of the other relation), and their least number.
+#: A relation is an inverse of another one if it states at least _TURNED of the other's
+#: facts in reverse (_HALF, if these are at least _TURNED of its own facts), and at
+#: least _PAIRS facts.
 _TURNED = 0.6
 _HALF = 0.5
 _PAIRS = 2

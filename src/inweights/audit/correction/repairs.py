@@ -15,7 +15,7 @@ from inweights.worlds.knowledge.checks.dates import serial_day, written_date
 from inweights.worlds.knowledge.checks.repair import parts_of, repaired
 from inweights.worlds.knowledge.knowledge import Knowledge, numbered
 
-#: Line, change, before, after and reason.
+#: A change of a line: line number, kind of change, text before, text after, and reason.
 Change = tuple[int, str, str, str, str]
 _ISO = "YYYY-MM-DD"
 

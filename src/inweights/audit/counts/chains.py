@@ -11,10 +11,10 @@ import polars as pl
 from inweights.worlds.knowledge.checks.names import literals
 from inweights.worlds.knowledge.knowledge import Knowledge
 
-#: Largest number of chains that are listed. If there are more, the chains of randomly
-#: drawn subjects represent all.
+#: Maximum number of chains that are listed. If there are more, the chains of a random
+#: sample of subjects are listed instead.
 LISTED = 1_000_000
-#: Fixed seed of the choice of subjects, so that repeated audits give the same result.
+#: Fixed seed of the sample of subjects, so that repeated audits give the same result.
 _SEED = 0
 
 
@@ -102,8 +102,9 @@ def chains_in(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
     )
     total = int(each["out"].sum())
     if total > LISTED:
-        # Whole subjects are drawn, not chains: complexity counts all answers that a
-        # subject reaches. A hub alone could fill the list, so hubs are left out.
+        # Subjects are sampled, with all of their chains, because the complexity counts
+        # all answers that a subject reaches. Hubs are left out, since the chains of a
+        # single hub could fill the list.
         mixed = each.sample(fraction=1.0, shuffle=True, seed=_SEED)
         few = mixed.filter(pl.col("out") <= LISTED // 20).filter(
             pl.col("out").cum_sum() <= LISTED

@@ -82,7 +82,7 @@ def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.Data
         learnt=pl.col("stage").min()
     )
     members = groups.join(several, on=["shared", "value"])
-    # One row for each member of a group and relation that it has.
+    # One row for each member of a group and each other relation that the member has.
     having = members.join(held, on="subject").filter(
         pl.col("shared") != pl.col("attribute")
     )
@@ -114,7 +114,7 @@ def _counted_again(members: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
         schema={"shared": pl.String, "attribute": pl.String, "twice": pl.Int64}
     )
     if not many.height or int((many["g"].cast(pl.Int64)).sum()) > LISTED:
-        return empty  # then pairs are counted by value
+        return empty  # repetitions are then not subtracted
     pairs = (
         many.join(many, on=["shared", "value"], suffix="_other")
         .filter(pl.col("subject") != pl.col("subject_other"))

@@ -33,7 +33,8 @@ from inweights.training.curriculum import Curriculum
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import World
 
-#: Learning rate of Emb-MLP per fact, as the loss is a mean over facts; and its maximum.
+#: Learning rate per fact of Emb-MLP, and its maximum. The rate is proportional to the
+#: number of facts because the loss is a mean over facts.
 RATE = 0.05
 FASTEST = 2.0
 

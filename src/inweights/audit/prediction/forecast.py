@@ -30,8 +30,8 @@ from inweights.worlds.knowledge.two_steps import COMPOSITIONS, composed, spread_
 from inweights.worlds.registry import open_world
 from inweights.worlds.world import Ids
 
-#: Largest number of facts in the prediction by which chains are sorted. There is no
-#: time limit, as the same facts have to give the same order on every machine.
+#: Maximum number of facts in the prediction by which chains are sorted. There is no
+#: time limit, because the same facts must give the same order on every machine.
 _FACTS = 1000
 
 
@@ -86,8 +86,8 @@ def forecast(
     began = time.perf_counter()
     config = config or Triples(questions="all")
     most = facts_within(seconds)
-    # Identities that are added are facts of the program, too; there are fewer bridges
-    # than facts.
+    # Each bridge may add an identity to the program, and there are fewer bridges than
+    # facts.
     kept = knowledge.part(most // 2 if config.identity else most)
     part = knowledge.take(kept) if len(kept) < len(knowledge) else knowledge
     found = predict(config.world(part, seed), seconds=seconds, began=began, **options)
@@ -191,7 +191,8 @@ def predict_source(
     if is_source(facts.path):
         config = apply_overrides(facts, changes)
         make = partial(forecast, config.read(), config, seed=seed)
-        # Decides how many facts fit, which is to be the same each time.
+        # The number of facts that fit depends only on the given time limit, not on the
+        # time that has passed, so that it is the same in every call.
         left = solving.seconds
     else:
         make = partial(predict, open_world(facts.path, changes, seed))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from inweights.models.base import Model
     from inweights.training.batches.worlds import Part
 
-#: How often the learning rate is halved if a replica diverges.
+#: Maximum number of times that the learning rate is halved if a replica diverges.
 HALVED = 4
 _KINDS: dict[str, Any] = {
     "model": pl.String,
@@ -75,7 +75,8 @@ def trained_replicas(
             seeds=seeds,
             candidates=world.outputs.tolist(),
         )
-        # Several threads wait for each other on a busy machine, and models are small.
+        # The models are small: on a busy machine, several threads would only wait for
+        # each other.
         with suppress(RunError), use_threads(1):
             slower = _slower(learner, 0.5**halved)
             losses = train(model, world, slower, seeds=seeds, progress=report)

@@ -56,7 +56,7 @@ def mark_direct_answers(
     for role, subject, answer, bases in asked.select(
         "role", "subject", "answer", "facts"
     ).rows():
-        # A reversal is asked from the object of its fact.
+        # The question about a reversal begins with the object of the fact.
         start = (
             int(facts.triples[bases[0], 2]) if role == "reversal" else number[subject]
         )

@@ -18,11 +18,12 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.words.wording import Wording
 
-#: Largest number of questions of each kind; if there are more, the seed decides.
+#: Maximum number of questions of each kind. If there are more, a random sample is
+#: drawn.
 QUESTIONS = 10_000
-#: Largest number of candidates of a question.
+#: Maximum number of candidate answers of a question.
 CANDIDATES = 50
-#: Largest number of facts whose questions are shown.
+#: Maximum number of facts from which examples of questions are shown.
 _WORDED = 1000
 _SCHEMA: dict[str, Any] = {
     "role": pl.String,
@@ -115,7 +116,7 @@ def with_left_out(
     objects, starts = _names_by_relation(facts)
     rng = Streams(seed).numpy(WORLD, "questions")
     aliases = words.over(facts).aliases
-    # Twice as many chains as needed, since some may have no wrong candidate.
+    # Up to twice as many chains as needed, since some may have no wrong candidate.
     kinds = [
         compositions(facts, words, objects, 2 * QUESTIONS, rng),
         analogies(facts, words, objects, rng),
@@ -178,7 +179,8 @@ def _candidates(draft: Draft, rng: np.random.Generator) -> list[str]:
     if len(names) > CANDIDATES + len(right):
         drawn = rng.choice(len(names), size=CANDIDATES + len(right), replace=False)
         picked = [names[i] for i in drawn.tolist()]
-    # A model that stops half-way answers with the bridge, which is a candidate, too.
+    # The bridge, with which a model answers that applies only the first relation, is
+    # always among the wrong candidates unless it is a right answer.
     halfway = [bridge] if bridge is not None and bridge not in right else []
     wrong = (name for name in picked if name not in right and name != bridge)
     return sorted(

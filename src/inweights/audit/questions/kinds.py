@@ -17,8 +17,8 @@ from inweights.worlds.knowledge.two_steps import spread_chains
 from inweights.worlds.knowledge.words.wording import Wording
 from inweights.worlds.world import Ids
 
-#: Fraction of a relation's facts with a value that no other subject has, above which
-#: the relation is one-to-one, by the kind of its objects.
+#: A relation is one-to-one if more than this fraction of its facts have a value that no
+#: other subject has, by the kind of its objects.
 SINGLE = {"person": 0.5, "other": 0.9}
 
 
@@ -162,7 +162,7 @@ def analogies(
             has[s].setdefault(r, []).append((i, o))
             sharing[r, o].append((i, s))
     identifying = of_one_each(facts, words)
-    # A number that two share makes neither like the other.
+    # A common literal value, such as a number, does not make entities similar.
     plain = literals(names, facts.triples)
     groups = [
         (r, m) for (r, value), m in sharing.items() if len(m) > 1 and not plain[value]

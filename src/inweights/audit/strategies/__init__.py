@@ -26,7 +26,7 @@ from inweights.errors import unknown_name
 
 __all__ = ["STRATEGIES", "Row", "Strategy", "StrategyInput", "plain", "strategies_of"]
 
-#: Function that takes the facts and settings, and yields further texts.
+#: Function that yields further texts, given the facts and settings.
 Strategy = Callable[[StrategyInput], Iterator[Row]]
 #: Strategies by name; :mod:`inweights.audit.strategies.measured` contains their
 #: measured effects.
@@ -63,7 +63,8 @@ def strategies_of(names: Sequence[str]) -> dict[str, Strategy]:
     """
     for name in names:
         if name not in STRATEGIES:
-            # Misspelt "auto" is named as valid for augment; "auto" itself is not valid here.
+            # "auto" is suggested for a misspelt name, because it is valid for
+            # `augment`. It is not suggested for "auto" itself, which is not valid here.
             known = [*STRATEGIES, *(["auto"] if name != "auto" else [])]
             raise unknown_name("strategy", name, known)
     return {name: STRATEGIES[name] for name in names}

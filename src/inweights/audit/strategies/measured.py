@@ -12,7 +12,7 @@ from typing import NamedTuple
 from inweights.config import load_toml
 from inweights.errors import check_names
 
-#: Kinds of questions for which a strategy can be chosen, with their description.
+#: Descriptions of the kinds of questions for which a strategy can be chosen, by kind.
 ASKED = {
     "recall": "facts in new words",
     "reverse": "facts from their object",
@@ -48,7 +48,8 @@ class Measured(NamedTuple):
 _FOUND = load_toml(Path(__file__).with_suffix(".toml"))
 _SOURCE: str = _FOUND["source"]
 _NOTES: dict[str, dict[str, str]] = _FOUND["notes"]
-#: Description of the model and the facts of the measurements; other models may differ.
+#: Description of the model and facts with which the strategies were measured. Results
+#: may differ for other models.
 MEASURED_ON: str = _FOUND["on"]
 
 
@@ -64,7 +65,7 @@ def _measured() -> Iterator[Measured]:
 
 #: All measurements.
 MEASURED = tuple(_measured())
-#: Smallest median gain for which a strategy is chosen although its interval contains 0,
+#: Smallest median gain for which a strategy is chosen even if its interval contains 0,
 #: and smallest loss that is reported.
 _WORTH = 0.1
 

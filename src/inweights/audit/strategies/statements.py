@@ -127,8 +127,8 @@ def _survived(
     words = set(_WORD.findall(said.lower()))
     senses = [relation.replace("_", " "), *inputs.words.sense(relation)]
     own = _WORD.findall(" ".join(senses).lower())
-    # Four letters stand for a word in all of its forms. Short words, such as "of", are
-    # in every text, and count only where a relation has no other.
+    # The first four letters represent all forms of a word. Short words, such as "of",
+    # occur in every text, so they count only if a relation has no longer word.
     long = [word for word in own if len(word) > 3]
     stems = {word[:4] for word in long or own}
     return (

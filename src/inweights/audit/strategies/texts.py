@@ -19,7 +19,7 @@ from inweights.worlds.knowledge.triples import bridges_of, identities_of
 from inweights.worlds.knowledge.words.sentences import ended
 from inweights.worlds.knowledge.words.wording import DERIVED, IDENTITY
 
-#: Largest number of facts in one passage; an entity with more facts has several
+#: Maximum number of facts in one passage. An entity with more facts has several
 #: passages.
 _FACTS = 8
 
@@ -253,7 +253,8 @@ def replay(inputs: StrategyInput) -> Iterator[Row]:
         )
     named = Mentions(inputs.facts.entities)
     for i in inputs.rng("replay").permutation(len(texts)).tolist():
-        # A line is taken for one sentence: rather marked too often than not at all.
+        # A line is treated as one sentence, so that a text is marked too often rather
+        # than not at all.
         yield Row(-1, -1, "replay", 0, "", texts[i], _pairs_in_order(named(texts[i])))
 
 
