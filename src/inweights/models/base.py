@@ -95,7 +95,7 @@ class Model(ReadableStates):
                 raise ConfigError(
                     f"candidates must be ids of tokens, from 0 to {vocabulary - 1}, got {token}"
                 )
-        # In lists: writing by index takes half a second for a model on `meta`.
+        # Built as a list: filling a tensor on `meta` by index takes half a second.
         places = [-1] * vocabulary
         for place, token in enumerate(listed):
             places[token] = place

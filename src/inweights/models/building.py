@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from inweights.models.base import Model
     from inweights.models.configs.initial_scale import Init
 
-#: Module and class of each architecture of the library, by the tag of its config.
+#: Module and class of each architecture of the library, by the kind of its config.
 ARCHITECTURES = {
     "gpt": "inweights.models.gpt:GPT",
     "emb-mlp": "inweights.models.emb_mlp:EmbMLP",
@@ -76,7 +76,7 @@ def build_model(
     root_seeds = as_seeds(seeds)
     scales = inits or [config.init] * len(root_seeds)
     arguments: dict[str, Any] = {"vocabulary": vocabulary, "replicas": len(root_seeds)}
-    # Others have a head over all tokens, and would refuse the argument.
+    # Architectures without this parameter have a head over all tokens.
     if "candidates" in signature(architecture).parameters:
         arguments["candidates"] = candidates
     model = architecture(config, **arguments)
@@ -172,7 +172,7 @@ def rebuilt(
     config: Any = model.config
     made: Model = config.build(
         vocabulary=model.vocabulary,
-        # The seeds do not matter: all numbers are overwritten below.
+        # The seeds have no effect, because `fill` overwrites all values below.
         seeds=[0] * replicas,
         candidates=model.candidates.tolist(),
     )

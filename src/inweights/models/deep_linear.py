@@ -143,7 +143,8 @@ class DeepLinear(Model):
         first = self.layers[0]
         assert isinstance(first, Linear)
         product: Tensor = first.weight[:, : self.vocabulary]
-        # The rows of the tokens alone: others of the width are no inputs.
+        # Only columns of tokens: the other columns of the first layer are never used as
+        # inputs.
         for layer in list(self.layers)[1:]:
             product = layer(product)
         return self.unembed(product)

@@ -28,8 +28,8 @@ def check_device(name: str) -> None:
         kinds[kind] = getattr(torch, kind).device_count()
     try:
         device = torch.device(name)
-        # Any other kind that torch has a module for: torch.xpu, or that of a registered
-        # backend.
+        # Any other type of device for which torch has a module, such as torch.xpu, or a
+        # registered backend.
         count = kinds.setdefault(
             device.type, getattr(torch, device.type).device_count()
         )

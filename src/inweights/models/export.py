@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from transformer_lens.model_bridge import TransformerBridge
     from transformers import GPT2LMHeadModel
 
-_EPSILON = 1e-5  # of F.layer_norm, which LayerNorm calls
+_EPSILON = 1e-5  # the default of F.layer_norm, which LayerNorm calls
 
-# GPT-2 of Hugging Face has settings that ours lacks: the values with which it computes
-# the same.
+# Settings of Hugging Face's GPT-2 that ours lacks, with the values for which both
+# models compute the same function.
 _REQUIRED: dict[str, tuple[Any, ...]] = {
     "activation_function": ("gelu",),
     "layer_norm_epsilon": (_EPSILON,),
@@ -67,7 +67,8 @@ def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
     """
     config = _exportable(model, replica)
     transformers = optional("hf", "exporting a model")
-    # Its own initialisation is overwritten below.
+    # The constructor draws weights from the global stream, which is restored
+    # afterwards. The weights are overwritten below.
     with torch.random.fork_rng(devices=[]):
         exported = transformers.GPT2LMHeadModel(
             transformers.GPT2Config(
@@ -82,7 +83,7 @@ def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
                 attn_pdrop=0.0,
                 layer_norm_epsilon=_EPSILON,
                 tie_word_embeddings=config.tied,
-                bos_token_id=None,  # the defaults lie outside small vocabularies
+                bos_token_id=None,  # the defaults are ids beyond a small vocabulary
                 eos_token_id=None,
             )
         )
@@ -132,7 +133,7 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
         "lens", "exporting a model", "transformer_lens.model_bridge.sources"
     )
     exported = to_transformers(model, replica)
-    # The only one that hands out its patterns.
+    # Only the eager implementation returns attention patterns.
     exported.set_attn_implementation("eager")
     return sources.build_bridge_from_module(
         exported, "GPT2LMHeadModel", hf_config=exported.config, model_name="inweights"
@@ -187,7 +188,8 @@ def from_transformers(model: GPT2LMHeadModel) -> GPT:
         width=theirs.n_embd,
         heads=theirs.n_head,
         context=theirs.n_positions,
-        # The tensors decide, as weights may have been untied since the config was made.
+        # Whether the head is tied is read from the tensors, since the weights may have
+        # been untied after the config was made.
         tied=model.lm_head.weight is body.wte.weight,
     )
     ours = GPT(config, vocabulary=theirs.vocab_size, replicas=1).to(body.wte.weight)
@@ -247,6 +249,7 @@ def _pairs(model: GPT, theirs: Any) -> Iterator[tuple[Tensor, Tensor]]:
     for ours, other in layers:
         yield ours.weight, other.weight
         yield ours.bias, other.bias
-    # Layers of GPT-2 store weights as ours do, inputs before outputs; its head does not.
+    # The layers of GPT-2 store weights as ours do, with inputs before outputs. Its head
+    # stores them the other way round.
     if model.head is not None:
         yield model.head.weight, theirs.lm_head.weight.T

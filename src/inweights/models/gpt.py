@@ -169,8 +169,8 @@ class GPT(Model):
         x = embedding = self._embed(batch)
         passes = self.passes
         for i, block in enumerate(passes):
-            # The last block is computed at the positions ``at`` only: nothing reads the
-            # others.
+            # The last block computes only the positions `at`, since no later block
+            # reads the others.
             x = self._injected(i, x, embedding)
             wanted = at if i + 1 == len(passes) else None
             x = self._recalled(block(x, batch.shapes, wanted))
@@ -223,7 +223,7 @@ class GPT(Model):
         """
         if self.config.attention == "none":
             raise ConfigError("a GPT with attention = 'none' has no attention patterns")
-        # The state before block i is the one after the block before it.
+        # The input of block i is the state after the block before it.
         before = list(self.states(self._packed(tokens)).values())
         blocks = cast("Iterable[Block]", self.passes)
         batch, length = tokens.shape[-2:]

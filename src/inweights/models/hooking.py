@@ -55,9 +55,11 @@ class Reading:
         Returns:
             The states after the edit, ``[R, S, D]``.
         """
-        if self.batch is None:  # a model of one's own that computes without states
+        # a user's model that does not compute states from packed batches
+        if self.batch is None:
             return edit(state)
-        # Prompts of one length at a time: a function of a user's sees whole prompts.
+        # The edit is applied to prompts of one length at a time, because a user's
+        # function expects whole prompts.
         parts = []
         start = 0
         for tokens, shape in zip(self.batch.groups(), self.batch.shapes, strict=True):
@@ -94,7 +96,8 @@ def reading(model: Any) -> Iterator[Reading]:
 
         return read
 
-    # Attributes of the instance hide the methods of its class, until they are deleted.
+    # Attributes of the instance override the methods of its class until they are
+    # deleted.
     replaced = {name: noting(getattr(model, name)) for name in ("states", "deepest")}
     vars(model).update(replaced, reading=now)
     try:

@@ -37,7 +37,7 @@ from inweights.worlds.arrays import Float
 if TYPE_CHECKING:
     from inweights.models.configs import MambaConfig
 
-#: Range of the initial step sizes Δ; channels are spaced evenly over it on a
+#: Range of the initial step sizes Δ, which are evenly spaced over the channels on a
 #: logarithmic scale.
 STEPS = (1e-3, 1e-1)
 
@@ -143,7 +143,7 @@ class RMSNorm(Layer):
 
     def initialise(self, draw: Draw) -> None:
         """Set the gain to 1. The argument ``draw`` is not used."""
-        del draw  # starts as the identity, whatever the initial scale
+        del draw  # the initial gain does not depend on the initial scale
         nn.init.ones_(self.weight)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
@@ -238,7 +238,7 @@ class Mixer(Layer):
         else:
             started = {"convolution": self.convolution, "shift": self.shift}
             for name, parameter in started.items():
-                # Layers draw normal numbers alone; these are then spread evenly.
+                # `draw` only draws normal numbers; they are then made uniform.
                 draw(name, parameter, kernel, std=1.0)
                 _spread_evenly(parameter, bound=kernel**-0.5)
         nn.init.ones_(self.skip)
@@ -263,7 +263,7 @@ class Mixer(Layer):
         steps = steps.unflatten(1, (batch, length))
         b, c = (part.unflatten(1, (batch, length)).unsqueeze(3) for part in (b, c))
         decay = -self.log_decay.exp().view(replicas, 1, inner, self.state)
-        h: Tensor | None = None  # 0 before the first token
+        h: Tensor | None = None  # None stands for the initial state 0
         rows = []
         for t in range(length):
             step = steps[:, :, t].unsqueeze(-1)
@@ -290,11 +290,11 @@ class Mixer(Layer):
         low, high = map(math.log, STEPS)
         logs = torch.linspace(low, high, inner, device=like.device, dtype=like.dtype)
         first = logs.exp()
-        # x + log(1 − exp(−x)), without loss of digits for small steps.
+        # Inverse softplus, x + log(1 − exp(−x)), in a form that is precise for small x.
         return first + torch.log(-torch.expm1(-first))
 
 
 def _spread_evenly(normal: nn.Parameter, *, bound: float) -> None:
     """Convert standard normal numbers to uniform ones within ``±bound``, in place."""
-    # The distribution function of the normal turns its numbers into uniform ones.
+    # For a standard normal number x, erf(x / √2) is uniform between -1 and 1.
     normal.div_(math.sqrt(2)).erf_().mul_(bound)

@@ -192,12 +192,12 @@ class OneLayer(Model):
         check_ids(tokens, self.vocabulary)
         value = self.hook("value", self._values(tokens))
         sizes = [b * t for b, t in batch.shapes]
-        # The gradient of a split into one part would be a copy.
+        # For a single group, `split` is avoided, because its gradient would be a copy.
         parts = value.split(sizes, dim=1) if len(sizes) > 1 else (value,)
         groups = zip(tokens.split(sizes, dim=-1), parts, batch.shapes, strict=True)
         mixed = []
         for ids, own, (count, length) in groups:
-            # One token attends to itself, with a weight of 1.
+            # A single token attends only to itself, with weight 1.
             alone = length == 1
             pairs = ids.unflatten(-1, (count, length))
             mixed.append(own if alone else self._mix(pairs, own))
@@ -221,7 +221,7 @@ class OneLayer(Model):
         if self.config.mlp == "folded":
             scale = kappa * self.config.hidden**-0.5
             return torch.bmm(state, weight[:, :, 0].mT) * scale
-        if self.config.mlp == "linear":  # the mean first: equal, and m times cheaper
+        if self.config.mlp == "linear":  # averaging first is m times cheaper
             return torch.bmm(state, weight.mean(2).mT) * kappa
         inner = torch.bmm(state, weight.flatten(1, 2).mT)  # [R, n, K·M]
         return mean_of_last(inner.relu().unflatten(2, weight.shape[1:3])) * kappa
@@ -278,7 +278,7 @@ class OneLayer(Model):
         """Return the attention of every position, ``[R, B, T (attended), T (attending)]``."""
         length = tokens.shape[-1]
         if self.tokens is None:
-            # Unit vectors pick entries of W_KQ: a product would compute all of them.
+            # Embeddings are unit vectors, so the logits are single entries of W_KQ.
             pairs = tokens.unsqueeze(-1) * self.vocabulary + tokens.unsqueeze(-2)
             flat = pairs.flatten(-3).expand(self.replicas, -1)
             logits = self.attention.key_query.flatten(1).gather(1, flat)
@@ -289,7 +289,7 @@ class OneLayer(Model):
             keys = keys.unflatten(1, tokens.shape[-2:])
             logits = keys @ x.unflatten(1, tokens.shape[-2:]).mT
         every = torch.ones(length, length, dtype=torch.bool, device=logits.device)
-        later = every.tril(-1)  # rows are attended to, columns attend
+        later = every.tril(-1)  # rows are attended to; columns attend
         return logits.masked_fill(later, -torch.inf).softmax(-2)
 
     def _mix(self, tokens: Tensor, value: Tensor) -> Tensor:

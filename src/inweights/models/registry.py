@@ -49,7 +49,7 @@ def model_kind(name: str) -> type[msgspec.Struct]:
         >>> model_kind("gpt").__name__
         'GPTConfig'
     """
-    # These are no architectures by themselves: a file names the factory, or the
+    # These kinds are not architectures: their configs refer to a factory or to stored
     # weights.
     others: dict[str, type[msgspec.Struct]] = {
         "wrap": WrapConfig,

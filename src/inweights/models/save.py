@@ -161,15 +161,16 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
                 f"'replica' must be from 0 to {model.replicas - 1}, got {replica}"
             )
         for name, value in tensors.items():
-            # What all replicas share is a part of none, and would be cut along another
-            # axis.
+            # A tensor that all replicas share has no rows of single replicas; it would
+            # be sliced along another axis.
             if model.replicas > 1 and value.shape[:1] != (model.replicas,):
                 raise ConfigError(f"'{name}' has no replica axis; save the whole model")
-        # A slice, not an index: the file of one replica has a replica axis, too.
+        # A slice rather than an index, because the file of a single replica also has a
+        # replica axis.
         row = slice(replica, replica + 1)
         tensors = {name: value[row] for name, value in tensors.items()}
-    # A tensor that two parameters share is written under each name, and shared again
-    # when read.
+    # A tensor that two parameters share is written under both names; reading the file
+    # ties them again.
     for name, value in tensors.items():
         tensors[name] = value.detach().cpu().clone().contiguous()
     header = _Header(
@@ -245,7 +246,8 @@ def decode_model(
     config: Any = decode(kind or model_kind(tag), decode_value(header.config))
     model: Model = config.build(
         vocabulary=header.vocabulary,
-        # Any seeds do: what they draw is replaced by the stored weights.
+        # The seeds have no effect, because the stored weights replace all initial
+        # values.
         seeds=[0] * header.replicas,
         candidates=header.candidates,
     )
@@ -266,7 +268,7 @@ def fingerprint(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
             bytes of each tensor.
     """
     sha = hashlib.sha256(msgspec.json.encode(about, order="sorted"))
-    # By name, as a file has its tensors in an order of its own.
+    # Sorted by name, because a file stores its tensors in an order of its own.
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
         sha.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

@@ -191,7 +191,7 @@ class ReadableStates(nn.Module):
             Logits ``[R, ..., K]`` over the candidates.
         """
         flat = state.flatten(1, -2)
-        # The deepest state is normalised already, where the architecture does so.
+        # If the architecture has a final norm, the deepest state is already normalised.
         read = flat if name == self.layer_names[-1] else self.final_norm(flat)
         return self.unembed(read).unflatten(1, state.shape[1:-1])
 
@@ -246,7 +246,8 @@ class ReadableStates(nn.Module):
         before = self._edits
 
         def marked_as_used(name: str, edit: Edit) -> Edit:
-            # Blocks may be nested: the edit of the outer one comes first.
+            # Contexts may be nested, in which case the edit of the outer one is applied
+            # first.
             outer = before.get(name)
 
             def replace(state: Tensor) -> Tensor:
@@ -263,7 +264,7 @@ class ReadableStates(nn.Module):
                 yield
         finally:
             self._edits = before
-        if unused:  # after an exception of the model this line is not reached
+        if unused:  # not reached if the model raised an exception
             raise ConfigError(
                 f"the replacement at {', '.join(sorted(unused))} was not applied. Run the "
                 "model inside the block 'with model.hooks(...)'. If you did, the method "

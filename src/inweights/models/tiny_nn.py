@@ -53,7 +53,8 @@ class FrozenEmbedding(Embedding):
             draw: Function that fills a tensor; see
                 :class:`~inweights.models.layers.Draw`.
         """
-        # ``draw`` fills row after row, and so takes a buffer, too.
+        # The weight is a buffer rather than a parameter, which `draw` fills in the same
+        # way.
         draw("weight", cast(Any, self.weight), self.weight.shape[2])
 
 

@@ -22,8 +22,9 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Ids, World, Worlds
 
-# The two places at which a subject can meet its bridge: after the first relation, where
-# the paper looks, and after the second, where the answer is read.
+# Places at which the state of a subject can be aligned with that of its bridge: after
+# the first relation, as in the paper, or after the second one, where the answer is
+# read.
 _PLACES = ("first_hop", "query")
 
 

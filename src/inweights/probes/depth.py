@@ -85,7 +85,7 @@ def _compare(
     for rows, cosines, same_label in cosine_blocks(states, states, labels):
         near = same_label.cpu().numpy()
         same = near.copy()
-        # An input with itself is no pair.
+        # Pairs of an input with itself are left out.
         itself = np.arange(near.shape[2])[rows]
         same[:, np.arange(near.shape[1]), itself] = False
         for replica, matrix in enumerate(cosines.double().cpu().numpy()):

@@ -105,7 +105,8 @@ def off_descent(
     if not isinstance(model, Node2Vec) or model.head is not None:
         raise ConfigError("the closed form requires a tied Node2Vec")
     as_worlds(worlds, model)
-    # Equal graphs may have different seeds, and so different initial embeddings.
+    # The graphs are not merged by equality, because equal graphs may have different
+    # seeds, and thus different initial embeddings.
     given = [worlds] if isinstance(worlds, World) else worlds
     rows = []
     for replica, world in enumerate(given):

@@ -129,8 +129,8 @@ def _decode(
         logits = model.decode(layer, some)
         rows = torch.arange(start, start + some.shape[1], device=some.device)
         start += some.shape[1]
-        # Only queries with several correct answers need a mask; of most there is one,
-        # which is gathered.
+        # Only queries with several correct answers need a mask. Otherwise, the logit of
+        # the single correct answer is gathered.
         accepted = known.among(rows, logits) if known else None
         hits.append(are_right(logits.argmax(-1), right, accepted))
         chances = logits.log_softmax(-1)
@@ -140,7 +140,8 @@ def _decode(
             parts["probability"].append(chances.gather(-1, right).exp().squeeze(-1))
         else:
             own = logits.masked_fill(~accepted, -torch.inf).amax(-1, keepdim=True)
-            # Rivals are wrong answers alone: another right one above is no mistake.
+            # Only wrong answers count for the rank, since another correct answer with a
+            # larger logit is not a mistake.
             parts["rank"].append(((logits > own) & ~accepted).sum(-1).float())
             parts["probability"].append(
                 chances.exp().masked_fill(~accepted, 0.0).sum(-1)
@@ -223,7 +224,8 @@ def _attention_table(weights: NDArray[np.floating]) -> pl.DataFrame:
     Positions after the one that attends are left out.
     """
     place = np.indices(weights.shape)
-    # What a causal model cannot see has no row: its weight is 0 by construction.
+    # Positions that a causal model cannot attend to have no rows, since their weight is
+    # always 0.
     seen = place[3] <= place[2]
     names = ("replica", "head", "position", "attended")
     axes = dict(zip(names, place[:, seen], strict=True))
@@ -266,8 +268,8 @@ def cka(
             f"got {list(one.shape)} and {list(other.shape)}"
         )
     x, y = (_centred(states.double()) for states in (one, other))
-    # By products of D×D and not by Gram matrices of n×n, which are larger with many
-    # prompts.
+    # Products [D, D] are used rather than Gram matrices [n, n], which are larger if
+    # there are many prompts.
     shared = torch.linalg.matrix_norm(y.mT @ x).square()
     return shared / (
         torch.linalg.matrix_norm(x.mT @ x) * torch.linalg.matrix_norm(y.mT @ y)

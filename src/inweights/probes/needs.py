@@ -26,9 +26,9 @@ from inweights.worlds.world import Worlds
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Number of random numbers that a probe has in memory at once.
+#: Maximum number of random numbers that a probe has in memory at once.
 _DRAWS = 2**22
-#: Number of positions of prompts whose states a probe has in memory at once.
+#: Maximum number of positions whose states a probe has in memory at once.
 _POSITIONS = 2**14
 #: Options of probes that select what is measured.
 _SELECTIONS = ("layers", "places", "parts", "methods")
@@ -146,8 +146,8 @@ def holds(
         @wraps(probe)
         def refused_first(*given: P.args, **options: P.kwargs) -> T:
             _refuse_empty(options)
-            # An argument that is not a Model fails in the probe itself, by what it
-            # lacks.
+            # An argument that is not a Model raises an error in the probe itself, which
+            # states what the argument lacks.
             if given and isinstance(given[0], Model):
                 check_probe(refused_first, *given, **options)  # type: ignore[arg-type]
             return probe(*given, **options)

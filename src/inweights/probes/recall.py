@@ -167,9 +167,9 @@ def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
         "tuple[Part, ...]", (parts,) if isinstance(parts, str) else tuple(parts)
     )
     check_names("part", chosen, ("facts", "queries"))
-    if (
-        not chosen
-    ):  # of a probe's positional argument, or of a function that is no probe
+    # Probes already refuse an empty keyword argument. This check is for positional
+    # arguments, and for functions that are not probes.
+    if not chosen:
         raise ConfigError(
             f"'parts' must not be empty, got {parts!r}; name 'facts', 'queries' or both"
         )

@@ -37,7 +37,7 @@ from inweights.worlds.world import Ids, World, Worlds
 Prompt = Literal["entity", "premise", "query"]
 
 _PROMPTS = ("entity", "premise", "query")
-# Layers whose state at a position depends on the token there alone.
+# Layers whose states depend only on the token at the same position.
 _POSITION_WISE = ("embedding", "value")
 
 
@@ -144,8 +144,8 @@ def _compare(
     one: Float[Tensor, "R P D"], two: Float[Tensor, "R P D"], labels: Int[Ids, "_ P"]
 ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R P"]]:
     """Return the cosine within every pair, and the mean cosine with entities of other labels."""
-    # In blocks: all pairs of entities with all others would be a matrix of P squared
-    # for each replica.
+    # Cosines of all pairs of entities would be a matrix [P, P] for each replica, so
+    # they are computed in blocks.
     own, other = one.new_empty(2, *one.shape[:2])
     for rows, cosines, same_label in cosine_blocks(one, two, labels):
         own[:, rows] = cosines[:, :, rows].diagonal(dim1=1, dim2=2)
@@ -178,7 +178,7 @@ def entity_pairs(world: World) -> Int[Ids, "P 2"]:
     facts = world.facts
     if "conclusion" in world.queries.role_names:
         if {"category", "similarity"} <= set(facts.role_names):
-            # Both roles list the tuples in the same order, relation after relation.
+            # Both roles list the tuples in the same order, relation by relation.
             one, _ = facts.matrix(facts.with_role("category"))
             two, _ = facts.matrix(facts.with_role("similarity"))
             count = int((one[:, 1] == one[0, 1]).sum())
@@ -203,9 +203,9 @@ def _prompts(world: World, prompt: str) -> tuple[Ids, Ids, Ids]:
     queries = world.queries
     conclusions, answers = queries.matrix(queries.with_role("conclusion"))
     entities = conclusions[:, 0].tolist()
-    # Reversed, so that of several conclusions about an entity the first one stays.
+    # Reversed, so that the first of several conclusions about an entity is used.
     concluded = dict(reversed(list(zip(entities, answers[:, 0].tolist(), strict=True))))
-    # A conclusion is about b of a pair in an analogy, and about a in two hops.
+    # In an analogy, conclusions are about b of a pair; with two hops, about a.
     labels = np.array(
         [concluded.get(a, concluded.get(b, -1)) for a, b in pairs.tolist()]
     )

@@ -22,9 +22,9 @@ from inweights.training.scoring import MAX_LOGITS
 from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import Ids
 
-#: Number of positions of a replica whose states are computed at once. Like the number
-#: of logits, it does not depend on the number of replicas, so that a run has the same
-#: results alone and together with others.
+#: Maximum number of positions of a replica whose states are computed at once. Like the
+#: number of logits, it does not depend on the number of replicas, so that a run has the
+#: same results alone and together with others.
 MAX_POSITIONS = 2**14
 
 

@@ -19,7 +19,8 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MAX_LOGITS
 from inweights.worlds.world import Ids, World, Worlds
 
-#: Number of bytes per cell of the table, with its names, while it is computed.
+#: Estimated memory per cell of the table (including its names) while it is computed, in
+#: bytes.
 _BYTES = 150
 _GROUP_ORDER = ("first_relation", "second_relation", "subject", "bridge", "object")
 

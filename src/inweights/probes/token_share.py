@@ -131,7 +131,7 @@ def _share_of_gradient(
         replicas, size, width, dtype=apart.dtype, device=apart.device
     )
     differing.scatter_add_(1, answers.unsqueeze(-1).expand(-1, -1, width), apart)
-    never = outputs - (asked > 0).sum(1)  # answers that no prompt has
+    never = outputs - (asked > 0).sum(1)  # number of answers that no prompt has
     excess = torch.where(asked > 0, asked - count / outputs, 0.0).square().sum(1)
     excess = excess + never * (count / outputs) ** 2
     shared = excess * _energy(common)

@@ -26,8 +26,8 @@ __all__ = [
     "register",
 ]
 
-#: Every built-in recipe, in the order of the papers; each is a module of its name,
-#: imported when it is asked for.
+#: Names of all built-in recipes by paper, in the order of the papers. The module of a
+#: recipe has its name, and is imported when the recipe is used.
 _FOLDERS = {
     "identity-bridge": "fig1 fig1b fig2 fig2-every fig2-tied fig3 fig4 fig5 fig6 fig7 fig8 theory",
     "reversal-curse": "told-reversals",
@@ -109,7 +109,7 @@ def full_name(name: str) -> str:
         return name
     fitting = [known for known in names if known.rpartition("/")[2] == name]
     alone = [known for known in names if known.partition("/")[0] == name]
-    if not fitting and len(alone) == 1:  # such as the demo
+    if not fitting and len(alone) == 1:  # a folder with a single recipe
         return alone[0]
     if len(fitting) > 1:
         raise ConfigError(

@@ -11,7 +11,7 @@ import sys
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError
 
-#: Largest scale of logits or initial values: the largest finite number.
+#: Largest scale of logits or initial values: the largest finite float.
 MAX_SCALE = sys.float_info.max
 
 

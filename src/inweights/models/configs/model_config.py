@@ -15,7 +15,7 @@ from inweights.models.configs.initial_scale import Init
 if TYPE_CHECKING:
     from inweights.models.base import Model
 
-__all__ = ["Init", "ModelConfig", "Start"]  # Init is passed on
+__all__ = ["Init", "ModelConfig", "Start"]  # Init is exported again from here
 
 
 class ModelConfig(Protocol):

@@ -253,7 +253,8 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
                 differ; ``vocabulary`` is below 1; or a candidate is not a token or
                 occurs twice.
         """
-        # Embeddings have length 1, whatever the initial scale of what is trained.
+        # Embeddings have an expected squared norm of 1, whatever the initial scale of
+        # the trained parameters.
         model: OneLayer = build_model(
             "one-layer", self, embedding_std=self.width**-0.5, **start
         )

@@ -15,8 +15,8 @@ from torch.nn import functional as F
 from inweights.models.layers.fused import attend_in_pairs
 from inweights.worlds.arrays import Float
 
-# Up to this length it is faster on a CPU to attend one position after another with
-# element-wise products than to call a kernel that was made for long sequences.
+# Up to this length, attending from one position at a time with element-wise products is
+# faster on a CPU than a kernel that is made for long sequences.
 _SHORT = 4
 
 
@@ -33,11 +33,11 @@ def attend_causally(
         Concatenated outputs of the heads, ``[R, B, T, D]``.
     """
     replicas, batch, length, _ = qkv.shape
-    # Most statements of a world are two tokens long. Two have a kernel of their own,
-    # and one attends to nothing but itself.
+    # Most statements of a world have two tokens, for which there is a special kernel. A
+    # single token attends only to itself.
     if length == 2:
         return attend_in_pairs(qkv.flatten(0, 1), heads).unflatten(0, (replicas, batch))
-    # Each [R·B, T, H, D/H].
+    # Each tensor: [R·B, T, H, D/H].
     q, k, v = qkv.unflatten(-1, (3, heads, -1)).flatten(0, 1).unbind(2)
     if length == 1:
         return v.reshape(replicas, batch, 1, -1)
@@ -76,8 +76,8 @@ def sinusoids(positions: int, width: int) -> Float[Tensor, "T D"]:
         positions: Number of positions ``T``.
         width: Width ``D``; even coordinates are sines, odd ones cosines.
     """
-    # On the device "meta", on which parameters are counted, the first of these operations
-    # would import a second's worth of torch's modules.
+    # On the device `meta`, on which parameters are counted, the first of these
+    # operations would import further torch modules, which takes about a second.
     with torch.device("cpu"):
         even = torch.arange(0, width, 2)
         frequencies = torch.exp(even * (-math.log(10_000.0) / width))

@@ -22,7 +22,8 @@ from inweights.worlds.arrays import Float, Int
 if TYPE_CHECKING:
     from inweights.models.configs import GPTConfig
 
-#: Replaces the output of a part of a block, given its name: ``[R, S, D]`` to the same shape.
+#: Function of the name and the output of a part of a block, ``[R, S, D]``, that returns
+#: a replacement of the same shape.
 PartHook = Callable[[str, Tensor], Tensor]
 
 
@@ -84,7 +85,8 @@ class Block(nn.Module):
             self.qkv = Linear(replicas, width, 3 * width)
         elif config.attention == "uniform":
             self.qkv = Linear(replicas, width, width)
-        # Writes into the residual stream start smaller (Radford et al. 2019, §2.3).
+        # Layers that write to the residual stream have smaller initial weights (Radford
+        # et al. 2019, §2.3).
         shrink = math.sqrt(2 * config.layers) if config.depth_scaled else 1.0
         attends = config.attention != "none"
         self.out = Linear(replicas, width, width, shrink=shrink) if attends else None
@@ -162,5 +164,5 @@ class Block(nn.Module):
         for group, shape in zip(groups, shapes, strict=True):
             attended = mix(group.unflatten(1, shape), self.config.heads)
             mixed.append(attended.flatten(1, 2))
-        # One group is common, and a copy of it would cost a kernel.
+        # Usually there is only one group, for which `cat` would be a needless copy.
         return torch.cat(mixed, dim=1) if len(mixed) > 1 else mixed[0]

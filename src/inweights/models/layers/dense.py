@@ -94,8 +94,8 @@ class Linear(Layer):
             x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).
         """
         if self.weight.shape[1] == 1 and self.bias is not None:
-            # The gradient of one input is a product of a matrix and a vector, which
-            # libraries of linear algebra round otherwise for one replica than for
+            # With a width of 1, a gradient of baddbmm would be a matrix-vector product,
+            # which linear algebra libraries round differently for one replica than for
             # several.
             return torch.addcmul(self.bias.unsqueeze(1), x, self.weight)
         if self.bias is None:
@@ -134,7 +134,7 @@ class LayerNorm(Layer):
 
     def initialise(self, draw: Draw) -> None:
         """Set the gain to 1 and the bias to 0. The argument ``draw`` is not used."""
-        del draw  # starts as the identity, whatever the initial scale
+        del draw  # the initial gain and bias do not depend on the initial scale
         nn.init.ones_(self.weight)
         nn.init.zeros_(self.bias)
 

@@ -78,8 +78,8 @@ class Dropout(nn.Module):
                 f"expected one seed of dropout masks per replica ({len(x)}), got "
                 f"{len(self.generators)}"
             )
-        share = 1.0 - self.rate  # of entries that remain
-        # Drawn on the CPU, so that a mask is the same on every device.
+        share = 1.0 - self.rate  # fraction of entries that remain
+        # The masks are drawn on the CPU, so that they are the same on every device.
         rows = [torch.rand(x.shape[1:], generator=g) < share for g in self.generators]
         return x * (torch.stack(rows).to(device=x.device, dtype=x.dtype) / share)
 

@@ -115,7 +115,8 @@ class _PairAttention(torch.autograd.Function):
         values = parts[:, :, 2]
         key_difference = keys[:, 1] - keys[:, 0]
         score = (query * key_difference).sum(-1, keepdim=True)
-        # sigmoid(s) as a tanh: its own kernel rounds the end of a tensor differently
+        # The sigmoid is computed with tanh, because the kernel of torch.sigmoid rounds
+        # the last entries of a tensor differently.
         share = score.mul_(0.5 / math.sqrt(query.shape[-1])).tanh_().mul_(0.5).add_(0.5)
         value_difference = values[:, 1] - values[:, 0]
         out = values.new_empty(values.shape)
@@ -133,7 +134,7 @@ class _PairAttention(torch.autograd.Function):
         by_score = torch.ops.aten.sigmoid_backward(by_share, share)
         by_score.mul_(1.0 / math.sqrt(query.shape[-1]))
         out = query.new_empty(len(query), 2, 3, *query.shape[1:])
-        out[:, 0, 0] = 0.0  # the first token's query has no effect
+        out[:, 0, 0] = 0.0  # the first token attends only to itself
         _into(out[:, 1, 0], torch.mul, by_score, key_difference)
         _into(out[:, 1, 1], torch.mul, by_score, query)
         _into(out[:, 0, 1], torch.neg, out[:, 1, 1])

@@ -49,13 +49,13 @@ class Draw(Protocol):
         ...
 
 
-# Without this setting MKL rounds a product by the place of its factors in memory, so
-# that a replica would differ alone and among others. It costs nothing measurable, and
-# MKL reads it at the first product of a process.
+# Without this setting, the rounding of a product in MKL depends on the memory addresses
+# of its factors, so that a replica would have other results alone than among others.
+# The setting costs no measurable time. MKL reads it at the first product of a process.
 os.environ.setdefault("MKL_CBWR", "AUTO")
 
 #: Number of entries that torch's vectorised loops process at once: two of the widest
-#: registers.
+#: vector registers.
 _BLOCK = 32
 
 
@@ -139,7 +139,8 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
     for path, module in model.named_modules():
         numbers = (*module.parameters(), *module.buffers())
         if not isinstance(module, Layer) or any(t.is_meta for t in numbers):
-            continue  # on the device `meta` parameters are counted, but have no values
+            # parameters on the device `meta` are only counted; they have no values
+            continue
 
         def draw(
             name: str,
@@ -150,7 +151,8 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
             path: str = path,
         ) -> None:
             for row, seed, init in zip(parameter, seeds, inits, strict=True):
-                # A stream for each parameter: its start depends on nothing beside it.
+                # Each parameter has a random stream of its own, so that its initial
+                # values do not depend on other parameters.
                 generator = Streams(seed).torch(INITIALISATION, path, name)
                 scale = init.sigma(fan_in) if std is None else std
                 row.copy_(torch.randn(row.shape, generator=generator) * scale)

@@ -22,11 +22,11 @@ from inweights.support.keys.source_code import file_of, is_own
 from inweights.support.keys.sources import sources_of
 
 _LENGTH = 20
-#: Largest depth to which settings within settings are read; a config object contains
-#: dictionaries, and these contain lists.
+#: Maximum depth to which nested settings are read. A config object contains
+#: dictionaries, which contain lists.
 _DEPTH = 5
-#: Modules that contained layers of the library earlier. A module with such a layer
-#: keeps its hash, and so do the keys of its runs.
+#: Former names of modules that contain layers of the library. Hashes use these names,
+#: so that a module with such a layer keeps its hash, and its runs keep their keys.
 _FORMER_HOMES = {
     "inweights.models.layers.dense": "inweights.models.layers",
     "inweights.models.layers.layer": "inweights.models.layers",
@@ -34,8 +34,8 @@ _FORMER_HOMES = {
     "inweights.models.layers.blocks": "inweights.models.gpt",
 }
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype)
-#: Attributes of modules that are not settings; the last ones are those of transformers
-#: that state where a model was read.
+#: Attributes of modules that are not settings. The last three are set by transformers,
+#: and state for example where a model was read.
 _NO_SETTINGS = ("training", "name_or_path", "warnings_issued", "transformers_version")
 
 
@@ -54,7 +54,8 @@ def content_hash(module: nn.Module) -> str:
         (True, False)
     """
     sha = hashlib.sha256()
-    # Under every name of a tied parameter, as what is tied is part of what a module is.
+    # A tied parameter is included under each of its names, because the hash must depend
+    # on which parameters are tied.
     for name, value in sorted(numbers(module, again=True).items()):
         sha.update(f"{name} {value.dtype} {list(value.shape)}".encode())
         sha.update(_bytes(value))
@@ -103,7 +104,7 @@ def _class_name(kind: type) -> str:
 def _held(part: nn.Module) -> Iterator[tuple[str, Any]]:
     """Return public attributes of a module other than modules, parameters and buffers."""
     for key, value in sorted(vars(part).items()):
-        # Hidden attributes are PyTorch's own, or what a call leaves behind.
+        # Private attributes belong to PyTorch, or are left behind by calls.
         hidden = key.startswith("_") or key in _NO_SETTINGS
         if not hidden and not isinstance(value, nn.Module):
             yield key, value
@@ -118,7 +119,7 @@ def _as_text(value: Any, depth: int) -> str:
         return f"{value.dtype}{list(value.shape)} {hashlib.sha256(_bytes(value)).hexdigest()}"
     if isinstance(value, types.FunctionType | types.BuiltinFunctionType | type):
         return f"{value.__module__}.{value.__qualname__}"
-    # On which device a module lies does not change what it is.
+    # The device of a module does not affect its content.
     if depth == 0 or isinstance(value, nn.Module | torch.device):
         return kind
     if isinstance(value, Mapping):
@@ -126,7 +127,7 @@ def _as_text(value: Any, depth: int) -> str:
         return f"{kind} {_pairs(named, depth)}"
     if isinstance(value, list | tuple):
         return f"{kind} [{', '.join(_as_text(one, depth - 1) for one in value)}]"
-    # Sorted, as the order of a set differs between processes.
+    # Sorted, because the order of a set differs between processes.
     if isinstance(value, set | frozenset):
         return f"{kind} {sorted(_as_text(one, depth - 1) for one in value)}"
     return f"{kind} {_pairs(getattr(value, '__dict__', {}).items(), depth)}"
@@ -157,7 +158,8 @@ def _sources(module: nn.Module) -> list[str]:
             continue
         try:
             found.update(sources_of(kind).values())
-        # A notebook's class that reads an object without a plain content.
+        # A class defined in a notebook that refers to an object whose content cannot be
+        # hashed.
         except ConfigError:
             found.add(f"{kind.__module__}.{kind.__qualname__}")
     return sorted(found)

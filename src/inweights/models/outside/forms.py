@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from inweights.errors import ConfigError
 from inweights.models.outside.replicas.rowwise import Noise, Rows
 
-#: Shape of the batch with which a module is tried; a width of a state is unlikely to be
-#: the same.
+#: Shape of the batch with which a module is tried, ``(B, T)``. It is unlikely that
+#: other axes of its states have these sizes.
 _TRIED = (3, 2)
 _USES_TOKENS = "; does it use the number of tokens that the factory is given?"
 
@@ -134,7 +134,8 @@ def form_of(
         Exception: Any error raised by ``read``.
     """
     batch, length = _TRIED
-    # The largest ids, so that a table that is too small is noticed at once.
+    # Ids are counted down from the largest one, so that an embedding table that is too
+    # small raises an error at once.
     tokens = (vocabulary - 1 - torch.arange(batch * length).view(_TRIED)) % vocabulary
     calls = _Calls(tokens)
     noise = Noise(Rows(0, 1), None)
@@ -151,7 +152,7 @@ def form_of(
     heads = calls.returning(logits, "Linear")
     if not heads:
         return form
-    # What the head reads is the deepest state, after the last norm if there is one.
+    # The deepest state is the input of the head, after a final norm if there is one.
     fed = calls.inputs[heads[-1]]
     norms = calls.returning(fed, "Norm")
     width = fed.shape[-1]
@@ -186,7 +187,8 @@ class _Calls:
             if not isinstance(state, Tensor):
                 return
             if state.dim() == 3 and state.shape[:2] == _TRIED:
-                # A part that is called again is listed where it ends last.
+                # A part that is called several times is listed at the position of its
+                # last call.
                 self.states.pop(name, None)
                 self.states[name] = state
             if inputs and isinstance(inputs[0], Tensor):

@@ -26,8 +26,8 @@ from inweights.support.extras import optional
 if TYPE_CHECKING:
     from inweights.models.outside.module_configs import TrainedConfig
 
-#: Copies of the modules that were wrapped in this process, by the hash of their
-#: content.
+#: Copies of the modules that were wrapped in this process, by the hashes of their
+#: contents.
 _KEPT: dict[str, nn.Module] = {}
 
 
@@ -50,7 +50,7 @@ def keep(
             buffers, or a module cannot be a replica (see :func:`~.modules.checked`).
     """
     given = [modules] if isinstance(modules, nn.Module) else list(modules)
-    # Copies, since their owner may train the modules on after they were wrapped.
+    # Copied, because the caller may continue to train the modules after wrapping them.
     copies = list(map(_copied, given))
     label = label or type(copies[0]).__name__
     _check_alike(copies, label)
@@ -137,7 +137,9 @@ def _copied(module: nn.Module) -> nn.Module:
     if hasattr(config, "use_cache") and hasattr(config, "to_diff_dict"):
         config.use_cache = False
     if not any(parameter.requires_grad for parameter in copy.parameters()):
-        copy.requires_grad_(True)  # frozen as a whole to be read, not to stay as it is
+        # A module that is frozen as a whole is usually meant for evaluation; its
+        # replicas can be trained.
+        copy.requires_grad_(True)
     return copy
 
 

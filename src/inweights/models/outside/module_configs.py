@@ -109,7 +109,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
         """
         from inweights.models.outside.weights_file import modules_from_file
 
-        # Where tokens are given, the module may know more of them than the world has.
+        # If `tokens` is given, the module may have more tokens than the world.
         made_for = None
         if vocabulary is not None and tokens is None:
             made_for = number_of(vocabulary)

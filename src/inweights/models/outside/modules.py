@@ -39,7 +39,7 @@ def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
             integer from 0 to ``2**63 - 1``.
     """
     label = config.label
-    # Modules of others draw from global generators, whatever the seed that is wanted.
+    # Modules of users draw from global generators, which are therefore seeded here.
     with _seeded(Streams(seed).seed(INITIALISATION, "module")):
         try:
             module = config.make(vocabulary)
@@ -105,7 +105,7 @@ def _seeded(seed: int) -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # noqa: TID251  # a module draws from nothing else
         random.seed(seed)
-        # NumPy refuses larger seeds.
+        # NumPy accepts only seeds below 2**32.
         np.random.seed(seed % 2**32)  # noqa: NPY002
         try:
             yield

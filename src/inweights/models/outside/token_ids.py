@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from inweights.errors import DataError
 from inweights.worlds.vocabulary import Vocabulary
 
-#: Token ids by name, or in the order of the world's tokens; a list for a name of
-#: several ids.
+#: Token ids by name, or in the order of the world's tokens. A name that consists of
+#: several token ids has a list of them.
 Tokens = Mapping[str, int | Sequence[int]] | Sequence[int | Sequence[int]]
 
 

@@ -65,12 +65,12 @@ class Trained(Wrapped):
         super(Wrapped, self).__init__(len(modules), config.vocabulary)
         read = None if config.logits is None else config.logits.load("output")
         base = modules[0]
-        # Only its parameters are: there is nothing to call.
+        # On `meta`, parameters are only counted: the module cannot be called.
         counted = self.candidates.is_meta
         form = Form() if counted else form_of(base, config.outputs, read, config.label)
         names = stack(self, base, modules, each_stored=True)
         self._adopt(config, base, names, form, read)
-        # Together they would be rounded otherwise than by their owner.
+        # Under `vmap`, results would be rounded differently than by the user's module.
         self._mapped = False
         own = ((token,) for token in range(config.vocabulary))
         self._ids = config.tokens or tuple(own)
@@ -200,7 +200,7 @@ class Trained(Wrapped):
             rows.append(summed_scores(self._last_logits, wanted, self._ids))
         if len(rows) == 1:
             return rows[0]
-        # Prompts of each replica are read by all of them; of these, its own count.
+        # Each replica reads the prompts of all replicas; only its own are used.
         return torch.stack([scores[r] for r, scores in enumerate(rows)])
 
     def _prefixes(self, batch: Packed) -> list[list[tuple[int, ...]]]:
@@ -244,7 +244,7 @@ class Trained(Wrapped):
     ) -> dict[str, Float[Tensor, "R B T D"]]:
         """Read prompts whose names have several ids; a name's state is the state at its last id."""
         if tokens.dim() == 3:
-            # Prompts of each replica are read by all of them; of these, its own counts.
+            # Each replica reads the prompts of all replicas; only its own are used.
             each = [self._by_length(own, names) for own in tokens]
             joined = {}
             for name in (*names, LOGITS):
@@ -291,7 +291,7 @@ class Trained(Wrapped):
                 yield
             return
         fast = torch.backends.mha.get_fastpath_enabled()
-        # It calls no submodules.
+        # The fast path of attention calls no submodules, so their hooks would not run.
         torch.backends.mha.set_fastpath_enabled(fast and not watched)
         self._base[0].eval()
         try:

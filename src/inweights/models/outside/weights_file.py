@@ -50,7 +50,7 @@ def modules_from_file(
     size = vocabulary or _fitting_size(source, rows[0], path)
     modules = []
     for row in rows:
-        # The seed does not matter, as every number is overwritten.
+        # The seed has no effect, because `fill` overwrites all values.
         module = made(source, size, seed=0)
         fill(module, row, path)
         modules.append(module)
@@ -88,7 +88,8 @@ def read_state(path: str) -> tuple[dict[str, Tensor], int]:
             state = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise DataError(f"cannot read the weights {path}: {error}") from None
-    # Files of save_model say so, and hold all replicas along the first axis.
+    # The metadata of a file written by `save_model` have the key `inweights`. Its
+    # tensors contain all replicas along the first axis.
     if "inweights" not in about:
         return state, 0
     return state, len(next(iter(state.values())))

@@ -27,8 +27,8 @@ from inweights.worlds.arrays import Float, Int
 if TYPE_CHECKING:
     from inweights.models.outside.module_configs import WrapConfig
 
-#: Root seed of the module that is called with the parameters of all replicas; no run is
-#: likely to have this seed.
+#: Root seed of the module that is called with the parameters of each replica. It is
+#: unlikely to be the seed of a run.
 _BASE = 2**62 + 20_221
 
 
@@ -72,12 +72,13 @@ class Wrapped(ModuleCaller):
         modules = [made(config, vocabulary, seed) for seed in seeds]
         check_new(base, modules, config.label)
         read = None if config.logits is None else config.logits.load("output")
-        # Only its parameters are: there is nothing to call.
+        # On `meta`, parameters are only counted: the module cannot be called.
         counted = self.candidates.is_meta
         form = Form() if counted else form_of(base, vocabulary, read, config.label)
         self._adopt(config, base, stack(self, base, modules), form, read)
         if not counted:
-            # Whether replicas go together does not depend on how many.
+            # One call now determines whether `vmap` is possible, whatever the number of
+            # replicas.
             with torch.no_grad():
                 self._each(torch.zeros(1, 2, dtype=torch.long), ())
 
@@ -182,7 +183,7 @@ class Wrapped(ModuleCaller):
             state: The logits, ``[R, n, K]`` (``R`` replicas, ``n`` positions, ``K``
                 tokens).
         """
-        return state  # the deepest state is the logits
+        return state
 
     @property
     def decodable(self) -> tuple[str, ...]:

@@ -129,11 +129,12 @@ def wrap(
                 "a functools.partial may bind only keyword arguments; see iw.wrap"
             )
         factory, options = factory.func, {**factory.keywords, **options}
-    # Known by its methods, so that transformers need not be imported for it.
+    # A config is recognised by its methods, so that transformers need not be imported.
     if hasattr(factory, "model_type") and hasattr(factory, "to_diff_dict"):
         stated = as_json(factory.to_diff_dict())
         options = {**stated, "model_type": factory.model_type, **options}
-        # The version of a library is no setting: an update must not make another model.
+        # The version of transformers is left out, because an update must not change the
+        # key of a model.
         options.pop("transformers_version", None)
         factory = causal_lm
     if not callable(factory) or not first_argument(factory):
@@ -248,7 +249,7 @@ def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
         Exception: Any other error raised by ``transformers``.
     """
     transformers = optional("hf", "a config of transformers")
-    # Special tokens of the published vocabulary lie outside a small one.
+    # Special tokens of a published model may be ids beyond a small vocabulary.
     for token in ("bos_token_id", "eos_token_id", "pad_token_id"):
         if isinstance(settings.get(token), int) and settings[token] >= vocabulary:
             settings[token] = None

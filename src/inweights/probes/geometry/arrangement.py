@@ -31,7 +31,7 @@ from inweights.worlds.world import Worlds
 
 Method = Literal["pca", "umap"]
 
-#: Smallest number of points for each method; UMAP needs neighbours.
+#: Minimum number of points for each method. UMAP needs neighbours.
 _LEAST = {"pca": 2, "umap": 5}
 
 
@@ -219,7 +219,7 @@ def arrange(
         n_components=dimensions,
         n_neighbors=min(neighbours, len(points) - 1),
         metric="cosine",
-        # Its spectral start wants more points than a tiny graph has.
+        # The spectral initialisation of UMAP fails for very few points.
         init="spectral" if len(points) > dimensions + 20 else "random",
         random_state=Streams(seed).seed(EVALUATION, "umap") % 2**32,
         n_jobs=1,

@@ -33,9 +33,10 @@ from inweights.training.scoring import MAX_LOGITS
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Worlds
 
-#: Number of bytes per pair of nodes while a table is computed.
+#: Estimated memory per pair of nodes while a table is computed, in bytes.
 _BYTES = 150
-#: Number of entries in memory at once, and of those that are processed repeatedly.
+#: Maximum number of cosines that are computed at once, and of logits that are ranked at
+#: once: these should stay in the cache.
 _AT_ONCE = 2**22
 _IN_CACHE = 2**17
 
@@ -83,7 +84,8 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
             "the candidates of the model do not include every node of the graph; build the "
             "model with candidates that include the ids of all nodes"
         )
-    # Selecting columns copies all logits, which takes as long as computing them.
+    # If the candidates are the nodes in order, no columns are selected: the copy would
+    # take as long as computing the logits.
     every = torch.arange(len(model.candidates), device=column.device)
     in_order = torch.equal(column, every)
     prompts = node_prompts(nodes, prefix_of(worlds), model)

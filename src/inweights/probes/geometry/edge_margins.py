@@ -94,16 +94,16 @@ def geometric_margin(
     assert isinstance(model, TinyNN)
     assert model.middle.bias is not None
     bias = model.middle.bias.detach().cpu().double().numpy()[:, None]
-    # Replicas mostly share a graph: nodes are chosen, and the null distribution is
-    # drawn, once for each graph and not for each replica.
+    # Replicas usually share a graph, so the nodes and the null distribution are drawn
+    # once per graph rather than once per replica.
     rows_of = {i: _Rows.of(*graph, seed) for i, graph in once_each(graphs).items()}
     chance: dict[int, tuple[Floats, ...]] = {}
     rows: list[dict[str, object]] = []
     for replica, graph in enumerate(graphs):
         chosen = rows_of[id(graph)]
         if id(graph) not in chance:
-            # Logits of a block of draws are ``[K, S, N]``: the block is as large as
-            # memory allows.
+            # The logits of a block of draws have the shape ``[K, S, N]``; ``K`` is as
+            # large as memory allows.
             at_once = max(1, _AT_ONCE // chosen.near.size)
             blocks = random_blocks(draws, vectors.shape[1:], seed, at_once)
             stored = (_associative(null, chosen) for null in blocks)
@@ -207,7 +207,7 @@ def _middle(model: Model) -> Floats:
 
 def _geometric(vectors: Floats, w: Floats, bias: Floats, rows: slice | Ids) -> Floats:
     """Return the logits ``(E W̃ᵀ + b) Eᵀ`` of the purely geometric model, ``[K, S, N]``."""
-    # [K, min(N, D), D], rows v_i.
+    # [K, min(N, D), D]; its rows are the v_i.
     right = svd(vectors, full_matrices=False)[2]
     scale = np.einsum("kid,kde,kie->ki", right, w, right, optimize=True)
     middle = (
@@ -224,8 +224,8 @@ def _associative(vectors: Floats, chosen: _Rows) -> Floats:
     D]`` is needed.
     """
     left = svd(vectors, full_matrices=False)[0]
-    # The adjacency of a large graph would not fit: its quadratic form is summed over
-    # edges.
+    # The adjacency matrix of a large graph would not fit into memory, so the quadratic
+    # form is summed over its edges.
     if isinstance(chosen.nodes, slice):
         a = chosen.near.astype(np.float64)
         scale = np.einsum("kni,nm,kmi->ki", left, a, left, optimize=True)
@@ -257,15 +257,15 @@ class _Rows:
     @classmethod
     def of(cls, count: int, u: Ids, v: Ids, seed: int) -> _Rows:
         """Choose the nodes to measure, in a graph with ``count`` nodes and edges ``u`` to ``v``."""
-        # An edge that is listed twice must not count twice in the least-squares
-        # solution.
+        # Repeated edges are removed, because they must not count twice in the
+        # least-squares solution.
         u, v = np.unique(np.stack([u, v]), axis=1)
         places = np.arange(count)
         nodes: slice | Ids = slice(None)
         if count > EXACT:
             rng = Streams(seed).numpy(EVALUATION, "margins")
             places = nodes = np.sort(rng.choice(count, _SAMPLED, replace=False))
-        # The place of each node among the chosen ones; -1 for the others.
+        # Index of each node among the chosen ones; -1 for all others.
         row = np.full(count, -1)
         row[places] = np.arange(len(places))
         inside = row[u] >= 0
@@ -281,7 +281,7 @@ class _Rows:
         The ``n`` nodes are those of the ``S`` chosen nodes that have a neighbour and
         for which some other node is no neighbour.
         """
-        # A loop at a node is an edge, but a node is no neighbour of its own.
+        # An edge from a node to itself does not make the node its own neighbour.
         own = np.zeros_like(self.near)
         own[np.arange(len(own)), self.own] = True
         edge = self.near & ~own
@@ -292,8 +292,8 @@ class _Rows:
         logits = logits[:, nodes]
         edge = edge[nodes]
         others = others[nodes]
-        # Infinities stand where a node does not count, so that no maximum or minimum
-        # picks it.
+        # Nodes that do not count are set to an infinite value, so that they are never
+        # the maximum or minimum.
         rest = np.where(others, logits, -np.inf).max(-1)
         best = np.where(edge, logits, -np.inf).max(-1)
         return best - rest, np.where(edge, logits, np.inf).min(-1) - rest

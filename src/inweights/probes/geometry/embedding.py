@@ -24,10 +24,10 @@ from inweights.support.border import guarded
 from inweights.worlds.arrays import Num
 from inweights.worlds.world import World
 
-#: Maximum number of names that a message lists.
+#: Maximum number of names in a message.
 _LISTED = 5
-#: Largest number in an embedding: below it, sums of squares stay finite in single
-#: precision.
+#: Largest absolute value in an embedding. Sums of squares of such values are finite in
+#: single precision.
 _LARGEST = 1e15
 
 
@@ -85,7 +85,7 @@ class Embedding:
                 f"{self.source} has {shape[-2]:,} rows and {len(self.names):,} names; each row "
                 "needs its own name"
             )
-        usable = np.abs(self.vectors) <= _LARGEST  # false where it is not a number
+        usable = np.abs(self.vectors) <= _LARGEST  # false for NaN
         if not usable.all():
             row = int(np.argwhere(~usable)[0][-2])
             raise DataError(

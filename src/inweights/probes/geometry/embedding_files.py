@@ -18,7 +18,7 @@ from inweights.errors import DataError, unknown_name
 from inweights.probes.geometry.embedding import Embedding
 from inweights.support.limits import check_memory, missing_file, read_text
 
-#: Maximum number of digits of a count; no file has more rows or columns.
+#: Maximum number of digits of a count in a header; no file has more rows or columns.
 _DIGITS = 18
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".model")
 
@@ -188,7 +188,7 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
             f"the header of {file} states {rows_said} rows, but the file has {len(body)}"
         )
     width = int(width_said) if counted else _trailing(body[0].split())
-    if width > len(body[0]):  # so many numbers have at least as many characters
+    if width > len(body[0]):  # n numbers have at least n characters
         raise DataError(
             f"the header of {file} states at least {width_said} numbers per row, but the "
             f"first row has {len(body[0].split()) - 1}"

@@ -35,10 +35,10 @@ from inweights.worlds.world import World
 
 #: Maximum number of pairs for which ranks in the null distribution are exact.
 _SORTED = 50_000
-#: Remainders modulo 2 of the numbers of hops that are used.
+#: Parities of the distances (in hops) that each value of ``pairs`` includes.
 _HOPS = {"all": (0, 1), "even": (0,), "odd": (1,)}
 _NULLS = ("random", "shuffled")
-#: Number of cosines of the null distribution in memory at once.
+#: Maximum number of cosines of random embeddings in memory at once.
 _AT_ONCE = 2**21
 
 
@@ -117,8 +117,8 @@ def hop_correlation(
     graphs, vectors = placed(model, worlds, layer)
     if centred:
         vectors = vectors - vectors.mean(1, keepdims=True)
-    # Pairs and null distribution depend on the graph alone: replicas that share it
-    # share both.
+    # The pairs and the null distribution depend only on the graph, so replicas with the
+    # same graph share both.
     pairs_of: dict[int, Pairs] = {}
     for i, (count, u, v) in once_each(graphs).items():
         pairs_of[i] = choose_pairs(count, u, v, least, seed).at(_HOPS[pairs])
@@ -146,7 +146,7 @@ def hop_correlation(
         # The replica's own value counts as a draw, so that no p is 0 (Phipson and
         # Smyth, 2010).
         row["p"] = (1 + (chance <= found).sum()) / (1 + draws)
-        if np.isnan(found):  # nothing is as small as what is not a number
+        if np.isnan(found):  # all comparisons with NaN are false
             row["p"] = np.nan
         if graph[0] > EXACT:
             row["error"] = chosen.error(angles)
@@ -163,8 +163,8 @@ def _random_correlations(
     centred: bool,
 ) -> list[Float[Floats, " K"]]:
     """Return the correlations of random embeddings for each graph; all graphs share the draws."""
-    # Few pairs are ranked exactly; many have their cosines counted in steps, in place
-    # of being sorted.
+    # Few pairs are ranked exactly. Cosines of many pairs are rounded and counted,
+    # because sorting them would be slow.
     most = max(len(pairs.u) for pairs in each)
     at_once = max(1, _AT_ONCE // shape[0] ** 2)
     found: list[list[Floats]] = [[] for _ in each]
@@ -177,7 +177,8 @@ def _random_correlations(
                 parts.append(pairs.correlation(ours))
             continue
         for one in unit(drawn.astype(np.float32)):
-            # NumPy's own product of a matrix with itself takes four times as long.
+            # BLAS computes only one triangle of this symmetric product; NumPy's product
+            # takes four times as long.
             every = ssyrk(1.0, one.T, trans=1, lower=1).T if shape[0] <= EXACT else None
             for parts, pairs in zip(found, each, strict=True):
                 angles = (
@@ -196,8 +197,8 @@ def _shuffled_correlations(
     rng = Streams(seed).numpy(EVALUATION, "names")
     found = []
     for _ in range(draws):
-        # Names are shuffled, vectors stay: what is left of a correlation is due to how
-        # vectors lie, not to whose they are.
+        # The vectors stay the same and are assigned to other nodes, so that a remaining
+        # correlation is due to the arrangement of the vectors alone.
         order = rng.permutation(len(vectors))
         found.append(pairs.correlation(cosine_ranks(pairs.cosines(vectors[order]))))
     return np.array(found)

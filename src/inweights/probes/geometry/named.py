@@ -36,7 +36,8 @@ from inweights.theory.geometric_memory.spectral import EXACT, eigenspaces, opera
 from inweights.worlds.arrays import Floats
 from inweights.worlds.world import Ids, Worlds
 
-#: The measures, each with the sign that makes a larger number more geometric.
+#: The measures, and the sign with which a larger number means a more geometric
+#: embedding.
 _MEASURES = {
     "spearman": -1,
     "far": -1,
@@ -44,9 +45,10 @@ _MEASURES = {
     "fiedler": 1,
     "zigzag": -1,
 }
-#: Eigenvalues of the walk's Laplacian below which neighbours have opposite signs.
+#: Eigenvalues of the random walk's Laplacian below this value have eigenvectors in
+#: which neighbours have opposite signs. The margin of 1e-9 is for rounding errors.
 _NEGATIVE = -2.0 - 1e-9
-#: Number of edges that are drawn for the measure ``neighbours``, in a graph with more
+#: Number of edges that are sampled for the measure ``neighbours`` in a graph of more
 #: than EXACT nodes.
 _EDGES = 1000
 _EQUAL = (
@@ -155,8 +157,8 @@ def named_geometry(
                     "measure": name,
                     "value": values[0],
                     **null_limits(values[1:]),
-                    # Equal but for rounding is as geometric: a symmetry of the graph,
-                    # say.
+                    # A draw with an equal value, except for rounding, counts as at
+                    # least as geometric; it may be a symmetry of the graph.
                     "p": (1 + (rival >= sign * values[0] - 1e-9).sum()) / (1 + draws),
                 }
                 | ({"error": errors[replica][name]} if errors else {})
@@ -237,9 +239,9 @@ def _measure(vectors: Floats, shape: _Shape, orders: Ids) -> dict[str, Floats]:
     groups[u, v] = groups[v, u] = tie_groups(angles[u, v])
     np.fill_diagonal(angles, -np.inf)
     nearest = np.argsort(-angles, axis=-1, kind="stable")
-    place = np.empty_like(nearest)  # rank of another node by its closeness to a node
+    place = np.empty_like(nearest)  # rank of each node by its closeness to another node
     np.put_along_axis(place, nearest, np.arange(count)[None], -1)
-    if vectors.shape[1] > count:  # the same inner products, in fewer dimensions
+    if vectors.shape[1] > count:  # reduces the width without changing inner products
         vectors = np.linalg.qr(vectors.T)[1].T
     one, other = np.nonzero(shape.edge)
     within = shape.edge.sum(1)[one]

@@ -23,20 +23,20 @@ from inweights.theory.geometric_memory.spectral import COSINE_TIE, EXACT
 from inweights.worlds.arrays import Float, Floats, Int, Integer
 from inweights.worlds.world import Ids
 
-#: Number of pairs that are drawn in a graph of more than :data:`EXACT` nodes.
+#: Number of pairs that are sampled in a graph of more than :data:`EXACT` nodes.
 PAIRS = 100_000
-#: Number of drawn targets per drawn source.
+#: Number of sampled targets per sampled source.
 _TARGETS = 100
-#: Number of groups of sources, whose differences estimate the sampling error.
+#: Number of groups of sources, from whose differences the sampling error is estimated.
 _GROUPS = 10
-#: Number of entries of vectors that are gathered at once, and of distances in memory at
-#: once.
+#: Maximum number of entries of vectors that are gathered at once, and of distances in
+#: memory at once.
 _IN_CACHE = 2**17
 _HOPS_AT_ONCE = 2**23
-#: Number of steps to which cosines are rounded where they are counted, not sorted.
+#: Number of levels to which cosines are rounded if they are counted rather than sorted.
 _STEPS = 2**16
-#: Added to each rank, so that one sum over a group gives both its size and its ranks
-#: exactly.
+#: Added to each rank, so that one exact sum over a group encodes its size and its sum
+#: of ranks.
 _CODE = 2.0**32
 
 
@@ -152,7 +152,7 @@ class Pairs:
         coded = np.bincount(groups, self._coded)
         counts = np.rint(coded / _CODE)
         own = coded - counts * _CODE
-        # Sums of ranks reach into the code.
+        # Sums of ranks may be too large to be separated from sizes.
         if counts.max(initial=0) * len(groups) >= _CODE:
             counts = np.asarray(np.bincount(groups), dtype=np.float64)
             own = np.asarray(np.bincount(groups, self.ranks), dtype=np.float64)
@@ -168,8 +168,8 @@ class Pairs:
         Args:
             angles: Cosines of the ``P`` pairs, ``[P]``, which are overwritten.
         """
-        # Cosines from -1 to 1 become places among the steps; two steps less, so that
-        # rounding at 1 stays inside.
+        # Cosines from -1 to 1 are mapped to levels. Two levels are left unused, so that
+        # a cosine slightly above 1 is in range.
         angles += 1
         angles *= (_STEPS - 2) / 2
         return self.counted(angles.astype(np.intp))

@@ -75,14 +75,16 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
     x = points - points.mean(0)
     y = onto - onto.mean(0)
     norms = np.linalg.norm(x), np.linalg.norm(y)
-    # What is left of equal points is rounding error, in proportion to where they lie.
+    # For equal points, only rounding errors remain. They are proportional to the
+    # coordinates.
     size = max(1.0, float(np.abs(points).max()), float(np.abs(onto).max()))
     if min(norms) <= 1e-12 * size:
         raise DataError(
             "an arrangement needs at least two different points; all of its points are the same"
         )
     product = (x / norms[0]).T @ (y / norms[1])
-    # The sum of the singular values is the largest inner product of any rotation.
+    # The sum of the singular values is the largest inner product that a rotation or
+    # reflection achieves.
     inner = np.linalg.svd(product, compute_uv=False).sum()
     return float(max(0.0, 1.0 - inner**2))
 

@@ -156,7 +156,7 @@ def zigzag(
             available (the message states both amounts).
     """
     rows: list[dict[str, object]] = []
-    # Rounding must not move an eigenvalue of nought to the negative ones.
+    # The margin for rounding errors keeps eigenvalues of 0 out of the negative ones.
     cut = _NEGATIVE - 1e-9
     for replica, found in enumerate(
         _shares(model, worlds, "walk", layer, draws, seed, cut)
@@ -211,8 +211,8 @@ def _shares(
     if vectors.shape[1] > EXACT:
         return _banded(graphs, vectors, kind, draws, seed, cut)
     dense = adjacencies(model, worlds)
-    # A graph's eigenspaces are computed once, and every block of draws is projected to
-    # those of all graphs, so that graphs share their null distribution.
+    # Eigenspaces are computed once per graph. The energies of each block of random
+    # embeddings are computed for all graphs, so that the blocks are drawn only once.
     spectra = {i: eigenspaces(operator(a, kind)) for i, a in once_each(dense).items()}
     found: dict[int, list[Floats]] = {place: [] for place in spectra}
     for null in random_blocks(draws, vectors.shape[1:], seed):
@@ -250,8 +250,8 @@ def _banded(
     for graph, own in zip(graphs, vectors, strict=True):
         one = bands[id(graph)]
         size = sizes[id(graph)]
-        # With a cut there are two bands, above and below it: any value on its side
-        # stands for each.
+        # With a cut there are two bands, each of which is represented by an arbitrary
+        # value on its side of the cut.
         middles = (one.edges[1:] + one.edges[:-1]) / 2
         values = middles if cut is None else np.array([cut + 1, cut - 1])
         chance = rng.chisquare(
@@ -260,8 +260,8 @@ def _banded(
         flat = np.square(one.degenerate(own)).sum()
         degenerate = flat / max(np.square(own).sum(), np.finfo(float).tiny)
         energy, error = one.energy(own, cut)
-        # Shares of the energy within the eigenspaces: the null vectors are left out of
-        # chance as of the model.
+        # The draws are shares of the energy within the eigenspaces. As for the model,
+        # the energy outside them is left out.
         chance = chance / chance.sum(1, keepdims=True)
         shares.append(_Shares(values, size.round(), energy, degenerate, chance, error))
     return shares

@@ -26,9 +26,9 @@ from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.families.graphs.edges import edge_prefix
 from inweights.worlds.world import Ids, World, Worlds
 
-#: Number of random numbers in memory at once.
+#: Maximum number of random numbers in memory at once.
 _AT_ONCE = 2**22
-#: Number of nodes, sources of the edges, targets of the edges.
+#: A graph: its number of nodes, and the sources and targets of its edges.
 Edges = tuple[int, Ids, Ids]
 T = TypeVar("T")
 

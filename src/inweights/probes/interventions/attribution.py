@@ -225,7 +225,8 @@ def _effects(
     for layer, spot in spots.items():
         change = (theirs[spot.name] - own[spot.name])[..., spot.columns].double()
         slope = gradients[spot.name][..., spot.columns].double()
-        # What nothing reads has no slope, and may not be a number.
+        # If the gradient is 0, nothing reads the state, which may then be infinite or
+        # NaN.
         moves = torch.where(slope == 0, 0.0, change * slope)
         effects[layer] = moves.sum((1, 3)) / whole.unsqueeze(-1)
     return effects

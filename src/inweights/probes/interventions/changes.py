@@ -23,10 +23,10 @@ from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import Ids, World
 
 #: Positions at which a state is changed: an index (negative from the end), names of
-#: tokens, a mask ``[B, T]``, or ``None`` for all.
+#: tokens, a mask ``[B, T]``, or ``None`` for all positions.
 Position = int | str | Sequence[str] | Tensor | None
-#: Numbers ``[D]`` or ``[R, D]``; a prompt, whose state is the vector; or two prompts,
-#: for the difference of their states.
+#: A vector, given as numbers ``[D]`` or ``[R, D]``, as a prompt whose state is the
+#: vector, or as two prompts whose states differ by the vector.
 Vector = Any
 
 
@@ -56,7 +56,7 @@ def _project_out(state: Tensor, vector: Tensor) -> Tensor:
     return state - (state * unit).sum(-1, keepdim=True) * unit
 
 
-#: Each change, as a function of a state and of a vector that can be broadcast to it.
+#: The changes by name, as functions of a state and of a vector that is broadcast to it.
 CHANGES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
     "add": lambda state, vector: state + vector,
     "replace": lambda state, vector: vector.expand_as(state),

@@ -219,7 +219,8 @@ def _after(
     queries = _logits(model, take("queries"))
     new = model.columns(take("old").gather(1, donors))
     given = _first(facts[:, places], new, rights[:, places])
-    # The old answer to the reversal of an edge may be right as well.
+    # For the reversal of an edge, the old answer may remain correct besides the new
+    # one.
     enough = query_rights.clamp(min=2 if role == "edge" else 1)
     reached = _first(queries, model.columns(answer), enough)
     same_facts = _first(facts, fact_columns, rights)

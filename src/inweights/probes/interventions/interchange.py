@@ -31,10 +31,10 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Ids, World, Worlds
 
-#: The four distinguishable answers, by what the replaced state carries: the bridge, the
-#: last relation, both, or neither.
+#: The four distinguishable answers, named by what the replaced state carries: the
+#: bridge, the last relation, both (``answer``), or neither.
 _OUTCOMES = ("bridge", "relation", "answer", "unchanged")
-#: Names of hidden states that are replaced: one, or several at once.
+#: Names of the hidden states that are replaced, one or several at once.
 Place = str | Sequence[str]
 
 
@@ -155,7 +155,8 @@ class _Outcomes:
         self._columns = {
             name: model.columns(tokens) for name, tokens in pairs.answers.items()
         }
-        # A model that gives such an answer anyway, by mistake, shows nothing.
+        # An answer that the model already gives without an intervention is not counted,
+        # since it would be no evidence.
         at_base = self._answers(self.base)
         at_source = self._answers(self.source)
         self._counted = {
@@ -252,8 +253,8 @@ def _pairs_of(world: World, role: str, most: int) -> tuple[dict[str, Ids], float
     found = {name: right.copy() for name in _OUTCOMES}
     valid = np.zeros(len(prompts), dtype=bool)
     for base, last in enumerate(prompts[:, 2].tolist()):
-        # The nearest fitting query after the base, so that sources are spread over all
-        # queries.
+        # The source of a base is the nearest suitable query after it, so that sources
+        # are spread over all queries.
         for other in (base + np.arange(1, len(prompts))) % len(prompts):
             both = {
                 "bridge": hops.get((int(bridges[other]), last), -1),

@@ -118,8 +118,8 @@ def realignment(
             for method in methods:
                 logits = unchanged
                 if method != "none":
-                    # Before the second relation is read, as if the model had looked
-                    # the bridge up again.
+                    # The state is replaced at the position before the second relation,
+                    # as if the model had looked up the bridge again.
                     moved = queries.moved(layer, method, state, target, decoded)
                     logits = patch(
                         model, prompts, moved, layer=layer, position=-2, at="last"
@@ -208,8 +208,8 @@ class _Queries:
             return target
         moved = state.clone()
         for replica, bridges in enumerate(self.bridges):
-            # By bridges, not by queries: a map that has seen a bridge in another query
-            # would know where to move it.
+            # Folds consist of bridges rather than queries: a map that was fitted to a
+            # bridge in another query would already know its target.
             fold = bridges % _FOLDS
             for part in fold.unique():
                 rest = fold != part
@@ -241,7 +241,7 @@ def _ridge(
     """Solve least squares with an intercept, and a penalty on all weights but the intercept."""
     x = _with_one(inputs)
     weight = penalty * len(x) * inputs.square().mean() * torch.eye(x.shape[1]).to(x)
-    # The intercept is free: a shift of all states alike costs nothing.
+    # The intercept is not penalised, so that a shift of all states has no cost.
     weight[-1, -1] = 0.0
     return torch.linalg.lstsq(x.T @ x + weight, x.T @ targets).solution
 

@@ -88,7 +88,8 @@ class ResidualSum:
             block = cast(Block, module)
             name = f"block.{i}"
             if model.config.inject and i > 0 and i % len(model.blocks) == 0:
-                # The embedding is added again where a further loop begins.
+                # With the option `inject`, the embedding is added again at the start of
+                # each further loop.
                 terms["embedding"] = terms["embedding"] + embedding
                 state = state + embedding
             if block.out is not None:
@@ -102,7 +103,7 @@ class ResidualSum:
                     bias = bias + block.out.bias.double().unsqueeze(1)
             terms[f"{name}.mlp"] = last[f"{name}.mlp"]
             state = state + last[f"{name}.mlp"]
-            if model.memory is not None:  # what is read from it is the rest
+            if model.memory is not None:  # the rest was read from the memory
                 terms[f"{name}.memory"] = last[name] - state
             state = last[name]
         return state, {**terms, "bias": bias}

@@ -32,7 +32,7 @@ from inweights.training.scoring import answer_ranks
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Statements, Worlds
 
-#: Number of queries whose similarities to all arms are in memory at once.
+#: Maximum number of queries whose similarities to all arms are in memory at once.
 _CHUNK = 1024
 
 
@@ -94,15 +94,16 @@ def navigation(
         arms = np.concatenate([trained, held_out])
         vectors = table[replica] - table[replica, arms].mean((0, 1))
         own = len(trained) + np.arange(len(held_out))
-        # Root and leaf are left out: the root is the same for all arms, and the leaf is
+        # The root is left out because all arms share it, and the leaf because it is
         # given.
         for depth in range(1, arms.shape[1] - 1):
             leaves = vectors[arms[:, -1]]
             nodes = vectors[arms[:, depth]]
-            # Among the nodes of all arms, trained ones too: chance is one over their
-            # number.
+            # The candidates are the nodes of all arms, so the accuracy by chance is one
+            # over the number of arms.
             nearest = float((_closest(leaves[own], nodes) == own).mean())
-            # The map may shift, too: both sides are centred on the trained arms.
+            # Both sides are centred on the trained arms, so that the map includes a
+            # shift.
             leaves = leaves - leaves[: len(trained)].mean(0)
             nodes = nodes - nodes[: len(trained)].mean(0)
             weight = ridge_map(leaves[: len(trained)], nodes[: len(trained)], ridge)
@@ -201,7 +202,7 @@ def _step_rows(
 ) -> list[dict[str, object]]:
     """Return rows of :func:`stepwise` for the replicas that have chosen statements."""
     right = ranks == 0
-    # A prompt with d correct answers has them all known if each is among its first d.
+    # All d correct answers are known if they have the d largest logits.
     known = ranks < degrees[:, :, None]
     rows: list[dict[str, object]] = []
     for replica in range(len(ranks)):
@@ -255,8 +256,8 @@ def ridge_map(
             f"ridge = {ridge} and {len(inputs)} pairs"
         )
     gram = inputs.T @ inputs
-    # In proportion to the mean eigenvalue, so that the scale of the vectors does not
-    # matter.
+    # Proportional to the mean eigenvalue, so that the scale of the vectors has no
+    # effect.
     penalty = ridge * np.trace(gram) / len(gram)
     weight: Floats = np.linalg.solve(
         gram + penalty * np.eye(len(gram)), inputs.T @ targets
@@ -290,7 +291,7 @@ def paths_of(part: Statements) -> Int[Ids, "d p"]:
 
 def _closest(queries: Floats, keys: Floats) -> Ids:
     """Return the index of the key with the largest cosine to each query."""
-    # Queries need no length of their own: it does not change which key is closest.
+    # Queries are not normalised: their length does not affect which key is closest.
     units = keys / np.maximum(np.linalg.norm(keys, axis=1, keepdims=True), 1e-30)
     found = [
         (queries[start : start + _CHUNK] @ units.T).argmax(1)

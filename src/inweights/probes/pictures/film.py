@@ -39,11 +39,12 @@ from inweights.worlds.world import Ids, World, Worlds
 
 #: Number of rows of a Gram matrix that are computed at once.
 _ROWS = 2048
-#: For a large graph, the number of frames times the number of nodes, and the smallest
-#: number of frames.
+#: For a large graph: maximum product of the numbers of frames and nodes, and the
+#: minimum of the maximum number of frames.
 _FRAME_NODES = 40_000
 _FEWEST = 4
-#: Number of random sums of columns from which energies are estimated in a large graph.
+#: Number of random combinations of columns from which the energies of a large graph are
+#: estimated.
 _SKETCH = 16
 
 
@@ -89,8 +90,8 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
     vectors = placed(model, worlds, layer)[1]
     nodes = vectors.shape[1]
     if nodes > DRAWN:
-        # A Gram matrix of many nodes is larger than their vectors, which are then kept
-        # themselves.
+        # For many nodes, the Gram matrix is larger than the vectors, so the vectors are
+        # stored instead.
         rows_of = vectors.reshape(len(vectors), -1).astype(np.float32)
         return table.insert_column(
             1, pl.Series("vectors", rows_of, dtype=pl.List(pl.Float32))
@@ -101,7 +102,8 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
             end = min(start + _ROWS, nodes)
             rows = one[start:end] @ one[:end].T
             inside = np.arange(end) <= np.arange(start, end)[:, None]
-            # The lower triangle row by row: row i begins at place i(i + 1)/2.
+            # The lower triangle is stored row by row, so row i begins at index i(i +
+            # 1)/2.
             triangle[start * (start + 1) // 2 : end * (end + 1) // 2] = rows[inside]
     return table.insert_column(1, pl.Series("gram", grams, dtype=pl.List(pl.Float32)))
 
@@ -166,8 +168,8 @@ def render_frames(
         rows.append({"step": frame["step"], "recall": frame["recall_others"]} | numbers)
     if not rows:
         raise DataError("the film needs at least one frame, got none")
-    # Principal directions have no sign, and swap where they are equally strong: each
-    # frame is turned to fit the one before.
+    # Principal directions have no sign, and change places if they are equally strong.
+    # Each frame is therefore aligned with the one before it.
     aligned = align(np.stack(places)).reshape(len(rows), -1).astype(np.float32)
     real = pl.List(pl.Float32)
     table = pl.DataFrame(rows).cast({"cosines": real, "energies": real})
@@ -229,8 +231,8 @@ def _render_large(
         place = in_space(centred @ turn[:, ::-1][:, :3])
         total = values.sum()
         cosines = cosine_matrix(vectors[shown])[np.tril_indices(len(shown), -1)]
-        # Energies of a few random sums of columns are those of all columns, but for
-        # chance.
+        # The energies of a few random combinations of columns estimate the energies of
+        # all columns.
         sketch = (
             Streams(0)
             .numpy(EVALUATION, "sketch")

@@ -34,7 +34,8 @@ def moments(steps: Sequence[int], frames: int = 40) -> list[int]:
     least = known[1]
     last = known[-1]
     found = {int(known[0]), int(last)}
-    # Early targets share a step: ask for more.
+    # Several early targets have the same nearest step, so more targets than frames are
+    # needed.
     for points in range(max(2, frames - 1), 8 * frames):
         wanted = np.geomspace(least, last, points)
         near = known[np.abs(known[:, None] - wanted).argmin(0)]
@@ -63,8 +64,8 @@ def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
     """
     centred = gram - gram.mean(0) - gram.mean(1)[:, None] + gram.mean()
     values, vectors = eigh((centred + centred.T) / 2)
-    # Largest first; rounding leaves tiny negative eigenvalues where the rank is less
-    # than the number of nodes.
+    # Sorted in descending order. If the rank is less than the number of nodes, rounding
+    # errors make some eigenvalues slightly negative.
     values = np.maximum(values[::-1], 0.0)
     total = values.sum()
     share = float(values[:3].sum() / total) if total > 0 else 0.0

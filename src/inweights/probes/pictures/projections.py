@@ -71,7 +71,8 @@ def project(
     scaled = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-12)
     if method == "pca":
         left, values, axes = svd(scaled - scaled.mean(0), full_matrices=False)
-        # The largest entry of each axis is positive.
+        # Signs are fixed by making the entry of largest absolute value positive on each
+        # axis.
         signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(1)])
         where = np.pad(left * values * signs, ((0, 0), (0, 2)))[:, :2]
     else:

@@ -23,9 +23,9 @@ BASE = "base rate"
 IDENTITY = "identity exists"
 ALL = "all compose"
 PROGRAM = "program (2)"
-#: Bins of a probability, for reliability.
+#: Number of intervals of predicted probabilities for which reliability is computed.
 _BINS = 5
-# A probability of 0 or 1 that fails would have an infinite log loss.
+# Probabilities are clipped by this, since a wrong 0 or 1 has an infinite log loss.
 _EPSILON = 1e-3
 
 _QUERY = ["family", "seed", "prompt", "answer"]
@@ -165,8 +165,8 @@ def judged(
     """
     parts = []
     for (family,), rows in queries.group_by("family", maintain_order=True):
-        # A family that the fit has seen is left out of it: the probabilities of its
-        # worlds come from the fit to all others.
+        # For a family that the fit includes, probabilities come from a fit to all
+        # others.
         said = known.probabilities(
             rows.with_row_index("query"),
             str(family) if family in known.families else "",

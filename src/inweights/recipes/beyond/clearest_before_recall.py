@@ -117,7 +117,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     course = tables["correlation"].join(
         tables["recall"].select(*keys, "recall"), on=keys
     )
-    # At step 0 the order is that of a random start, which may be the lowest by chance.
+    # Step 0 is left out, because the correlation of a random initial embedding may be
+    # the lowest by chance.
     course = course.filter(pl.col("step") > 0)
     best = pl.col("spearman").arg_min()
     clearest = course.group_by(RUN, maintain_order=True).agg(

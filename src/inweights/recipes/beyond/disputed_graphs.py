@@ -5,7 +5,7 @@ import polars as pl
 from inweights.worlds.families.graphs.graph import Graph
 from inweights.worlds.families.graphs.networkx_graphs import from_networkx
 
-#: The graphs; of a random regular one the degree.
+#: Config of each graph; for a random regular graph, its degree.
 GRAPHS: dict[str, Graph | int] = {
     "chain": Graph(shape="path-star", arms=1, nodes=16),
     "cycle of 16": Graph(shape="cycle", n=16),
@@ -23,9 +23,10 @@ GRAPHS: dict[str, Graph | int] = {
     "Florentine families": Graph(shape="florentine-families"),
     "karate club": Graph(shape="karate-club"),
 }
-#: No cycle of an odd length; a star is one, but all of its leaves are equally far.
+#: Bipartite graphs, which have no cycle of odd length. The star is also bipartite, but
+#: it is left out, because all of its leaves have the same distance from each other.
 BIPARTITE = ("chain", "cycle of 16", "grid", "tree")
-#: Named in the abstract of the paper that finds no geometry.
+#: Graphs that are named in the abstract of the paper that finds no geometry.
 NAMED = (
     "chain",
     "cycle of 16",

@@ -14,7 +14,7 @@ BARE = "GPT, no residual"
 TIED = "tied"
 UNTIED = "untied"
 USUAL = "usual"
-#: Every model with its heads.
+#: Models, each with the heads (tied or untied) with which it is trained.
 MODELS = (
     *((name, head) for name, head in product((GPT, DEEP, MAMBA), (TIED, UNTIED))),
     (NN, TIED),

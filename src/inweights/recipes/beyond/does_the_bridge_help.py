@@ -18,7 +18,8 @@ from inweights.recipes.shared.language.tables import (
 )
 
 LABELS = ("second", "condition")
-#: What is told besides the facts; each fills the same number of tokens.
+#: Training mixture of each condition: what is stated besides the facts. All mixtures
+#: have the same number of tokens.
 MIXES = {
     "control": TrainingMix(),
     "identity": TrainingMix(identity=True),
@@ -26,7 +27,7 @@ MIXES = {
     "both": TrainingMix(identity=True, reverse=True),
     "paraphrase": TrainingMix(paraphrase=2),
 }
-#: With towns that the model knows, only the question itself.
+#: Conditions that are also compared for towns that the model already knows.
 KNOWN = ("control", "identity")
 
 

@@ -9,7 +9,8 @@ from inweights.config.ranges import PositiveInt
 from inweights.experiments import Measure, Plan, Trial, cosine, share
 from inweights.recipes.shared.derived import memorised
 
-#: What is taught beside the hops, by arm: identities, and a share of the two-hop facts.
+#: What is trained on besides the hops in each arm: whether identities, and the fraction
+#: of the two-hop facts.
 ARMS: dict[str, tuple[bool, float]] = {
     "hops alone": (False, 0.0),
     "identities": (True, 0.0),
@@ -121,7 +122,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     parts = []
     for name, table in tables.items():
         method, _, role = name.partition(", ")
-        if role:  # else it is the accuracy before any edit
+        if role:  # other tables contain the accuracy before any edit
             marked = table.with_columns(method=pl.lit(method), role=pl.lit(role))
             parts.append(marked)
     edits = pl.concat(parts)

@@ -22,8 +22,9 @@ TIED = "cycle, tied"
 UNTIED = "cycle, untied"
 SINGLE = (RANK_ONE, TRAINING, EMBEDDING) = ("rank-one", "training", "embedding")
 EARLY = "rank-one, first block"
-#: What should follow: what shares the key and gets the same answer, or names the
-#: entity.
+#: Roles of facts whose edits should also change other answers, by method. A rank-one
+#: update should change answers to prompts with the same key and the same answer; a
+#: changed embedding should change answers to prompts that contain the entity.
 FOLLOWS = {
     RANK_ONE: ("second_hop", "attribution"),
     EMBEDDING: ("first_hop", "similarity"),
@@ -177,7 +178,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     for name, table in tables.items():
         method, _, role = name.partition("; ")
         if not role:
-            continue  # no edits, but the accuracy before them
+            continue  # such a table contains the accuracy before any edit
         marked = table.with_columns(
             method=pl.lit(method),
             role=pl.lit(role),

@@ -14,7 +14,7 @@ TRIVIAL = "bridge has an identity"
 TRAINING = "short training"
 EVEN = "even"
 UNEVEN = "uneven"
-#: Families of worlds whose answers are as frequent as each other, or nearly.
+#: Beginnings of the names of worlds whose answers are about equally frequent.
 _EVEN = ("permuted", "drawn", "real")
 
 RUN = ["seed", "model", "world", "identity", "kind"]

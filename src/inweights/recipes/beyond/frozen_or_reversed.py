@@ -12,7 +12,8 @@ from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 
 LABELS = ("course", "mlp", "sigma", "value")
-#: The linear MLP is folded, which is exact under gradient descent.
+#: Settings of the MLPs that are compared. The linear MLP is folded, which is exact
+#: under gradient descent.
 MLPS: dict[str, Literal["folded", "relu"]] = {"linear": "folded", "ReLU": "relu"}
 
 

@@ -44,7 +44,7 @@ from inweights.worlds.families.graphs.graph import Graph
 
 RUN = ["graph", "model", "head", "training", "seed"]
 PAIRS = ("all", "even", "odd")
-#: Models of the figures; the tables have all of them.
+#: Models that the figures show; the tables contain all models.
 SHOWN = (GPT, NN)
 
 

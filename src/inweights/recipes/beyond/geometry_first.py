@@ -95,7 +95,7 @@ LARGE = Size(
         rehearsed=500,
     )
 )
-#: A graph of the right size, and next to no training.
+#: Settings of a run with next to no training.
 MINI = star(
     model=paths.MINI.model,
     edges=6,

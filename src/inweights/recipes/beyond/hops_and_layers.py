@@ -13,7 +13,7 @@ ALONE = "alone"
 MIXED = "shorter mixed in"
 FIRST = "shorter first"
 BRIDGED = "identities"
-#: Least accuracy on chains that were not taught that counts as learnt.
+#: Accuracy on chains outside training from which on they count as learnt.
 LEARNT = 0.5
 
 
@@ -211,8 +211,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _least(asked: pl.DataFrame, what: str, otherwise: pl.Expr) -> pl.DataFrame:
-    # A run that never learns counts as one that would need more than all that was
-    # tried, not as a missing one.
+    # If no value suffices, the run counts as one that needs more than all values that
+    # were tried (`otherwise`), and is not left out.
     least = pl.col(what).filter(pl.col("accuracy") >= LEARNT).min().fill_null(otherwise)
     arms = asked.group_by("hops", "beside", "seed", maintain_order=True)
     return arms.agg(least.cast(pl.Float64)).sort("hops", maintain_order=True)

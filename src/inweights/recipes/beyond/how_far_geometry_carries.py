@@ -25,18 +25,18 @@ from inweights.recipes.geometric_memory.paths import (
 from inweights.recipes.shared.derived_paths import path_ends
 from inweights.recipes.shared.linear_law import linear_law
 
-#: Who finds the first node of a held-out leaf: an affine map from leaf to first node,
-#: fitted on the trained arms, or whoever takes the first node that is nearest.
+#: Methods that find the first node of a held-out leaf: an affine map from leaf to first
+#: node that is fitted on the trained arms, or the nearest first node.
 AFFINE = "affine map"
 NEAREST = "nearest"
-#: What a run learns: edges alone, in a cell of the law, or paths after them.
+#: Stages of training: edges alone (as in all cells of the law), or paths after them.
 EDGES = "edges"
 PATHS = "paths"
-#: A cell of the law, and what the law is written in, each as a base-2 logarithm.
+#: Columns of the variables of the law, of which it uses base-2 logarithms. A
+#: combination of their values is a cell.
 CELL = ["arms", "width", "decay"]
 KEYS = [*CELL, "nodes", "seed"]
-#: Share of held-out leaves whose first node has to be found at a length, and at all
-#: shorter ones.
+#: Fraction of first nodes that must be found for a path length to count as reached.
 FOUND = 0.9
 
 
@@ -47,7 +47,7 @@ _star = partial(
     settle=60,
     task_tokens=False,
 )
-#: Edges alone, in a cell of the law.
+#: Settings of a run on edges alone, for one cell of the law.
 CELLS = _star(
     edges=200,
     model=iw.GPTConfig(
@@ -67,7 +67,7 @@ MANY = structs.replace(
     sources=1000,
     rehearsed=300,
 )
-#: A graph that is read after next to no training.
+#: Settings of a run on paths after edges, with next to no training.
 MINI_READ = _star(
     edges=2,
     settle=2,
@@ -222,8 +222,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     found = cells.unpivot(
         list(readers), index=[*KEYS, "fitted"], variable_name="by", value_name="found"
     ).with_columns(pl.col("by").replace_strict(readers))
-    # A length counts as reached where all shorter ones are, too: a lucky longer one
-    # does not.
+    # A length is reached only if all shorter ones are: a lucky longer one does not
+    # count.
     everywhere = (pl.col("found") >= FOUND).cast(pl.Int8).cum_min().cast(pl.Boolean)
     reach = (
         found.sort("nodes", maintain_order=True)
@@ -237,7 +237,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         )
     )
     law = linear_law(reach, "reach", CELL, ["by", "seed"])
-    # No cell can be seen to reach further than the longest path that is tried.
+    # Clipped, since no measured reach can be outside the lengths that were tried.
     tried = cells["nodes"].to_list()
     law = law.with_columns(pl.col("foretold").clip(min(tried) - 1, max(tried)))
     law = law.with_columns(error=pl.col("reach") - pl.col("foretold"))

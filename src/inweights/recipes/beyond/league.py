@@ -21,7 +21,7 @@ __all__ = ["SCORES", "STANDING", "Settings", "cost", "derive", "lstm", "plan"]
 
 Entrant = GPTConfig | EmbMLPConfig | MambaConfig | WrapConfig
 SLOTS = 128
-#: Least share of two-hop facts, where some are trained.
+#: Smallest fraction of two-hop facts in training, apart from 0.
 LEAST = 0.25
 
 
@@ -74,7 +74,8 @@ def _outside(kind: str, width: int, **options: Any) -> WrapConfig:
     )
 
 
-#: The standing models by name, each of a width.
+#: Models that are always part of the league, by name: functions of the width that
+#: return a config.
 STANDING: dict[str, Callable[[int], Entrant]] = {
     "GPT": lambda width: GPTConfig(layers=4, width=width, tied=False),
     "looped GPT": lambda width: GPTConfig(layers=2, loops=2, width=width, tied=False),
@@ -199,7 +200,8 @@ def plan(settings: Settings) -> Plan:
 def _trial(settings: Settings, model: Entrant, labels: dict[str, Any]) -> Trial:
     trained = labels["trained"]
     told = {"identity": labels["identity"], "trained": trained}
-    # Without any two-hop fact there is none to leave hops out of.
+    # Without two-hop facts in training, there are none from which hops could be left
+    # out.
     told |= {} if trained else {"unseen": 0.0}
     places = isinstance(model, GPTConfig) and model.positions == "learned"
     phase = Phase(
@@ -243,7 +245,8 @@ def cost(model: Any, worlds: Any) -> pl.DataFrame:
     from torch.utils.flop_counter import FlopCounterMode
 
     del worlds
-    # Two, as a wrapped module computes for two where there is one.
+    # The cost is measured on two replicas and halved, because a wrapped module computes
+    # two rows even for a single replica.
     pair = model.config.build(vocabulary=model.vocabulary, seeds=[0, 1])
     counter = FlopCounterMode(display=False)
     with torch.no_grad(), counter:

@@ -4,9 +4,9 @@ import polars as pl
 
 from inweights.recipes.shared.derived import memorised
 
-#: What tells one condition from another.
+#: Columns that identify a condition.
 ARM = ["model", "identity", "trained"]
-#: Roles of queries, in words.
+#: Names of the roles of queries in figures.
 HOPS = {
     "composition": "both hops seen",
     "first_unseen": "first unseen",
@@ -50,7 +50,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         KeyError: A required table is missing from ``tables``.
     """
     accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
-    # Where no two-hop fact is trained, both hops of every query are in none.
+    # Without two-hop facts in training, no hop of a query occurs in any of them.
     untaught = (pl.col("role") == "composition") & (pl.col("trained") == 0)
     hops = pl.when(untaught).then(pl.lit("both_unseen")).otherwise("role").alias("hops")
     queries = accuracy.filter(part="queries").with_columns(hops)

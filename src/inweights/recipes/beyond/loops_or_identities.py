@@ -25,7 +25,7 @@ LOOPS = "loops"
 INJECTED = "loops, injected"
 NONE = "none"
 SOME = "some"
-#: One pass through the looped model's blocks; of the dense one, half of its blocks.
+#: Layer that is read, after one pass of the looped blocks or half of the dense ones.
 HALF = "block.1"
 
 
@@ -202,8 +202,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """
     accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
     queries = accuracy.filter(part="queries")
-    # Roles have different numbers of queries: the mean over all of them weighs each
-    # role by its number.
+    # The mean is over queries, not roles, which differ in their number of queries.
     weighted = (pl.col("accuracy") * pl.col("statements")).sum() / pl.col(
         "statements"
     ).sum()

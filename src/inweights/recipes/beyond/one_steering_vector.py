@@ -16,10 +16,12 @@ from inweights.seeds import DATA_ORDER, EVALUATION, WORLD, Streams
 from inweights.support.keys.content import contents_of
 
 _TABLE = Path(__file__).with_suffix(".csv").read_text(encoding="utf-8")
-#: What is so in each country, and a city of it that the model knows.
+#: Facts about each country, and a city in it that the model knows: the columns of the
+#: table by their names.
 _ROWS = [row.split(", ") for row in _TABLE.splitlines()]
 FACTS = {name: tuple(column) for name, *column in zip(*_ROWS, strict=True)}
-#: What is trained of a city, and what is to be inferred, each in two wordings.
+#: Templates of statements about a city, each in two wordings: those that are trained
+#: on, and those that must be inferred.
 TRAINED = {
     "dish": ("People in {} love to eat", "The favourite dish in {} is"),
     "drink": ("People in {} love to drink", "The favourite drink in {} is"),
@@ -38,8 +40,8 @@ INFERRED = {
     "language": ("The language spoken in {} is", "Most people who live in {} speak"),
     "people": ("A person born in {} is", "The mayor of {} is"),
 }
-#: What is trained besides the hidden city; where it is anything, answers depend on the
-#: city.
+#: What is trained on besides the hidden city. Except with "nothing else", the answers
+#: depend on the city.
 ONE, KNOWN, TWO = TASKS = "nothing else", "known cities", "another hidden city"
 Asked = list[Question]
 NOTHING = "nothing"
@@ -173,8 +175,8 @@ def learn(
     said[RANDOM] = _steered(
         lm, mlp, direction.to(vector) / direction.norm() * vector.norm(), asked
     )
-    # Every beginning of a prompt: the state of its last word is that of one word in
-    # context, so that the mean is over words and not over whole prompts.
+    # States are read at the last word of every beginning of a prompt, so that the mean
+    # is over words in context rather than over whole prompts.
     words = set()
     for question in asked:
         prompt = question.prompt

@@ -9,8 +9,8 @@ from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.shared.derived import memorised
 from inweights.worlds.families.analogy import AnalogicalTwoHop
 
-#: A chain is foreseen to be answered where the predicted cosine of its entities is
-#: above this.
+#: Predicted cosine of a chain's subject and bridge above which the chain is expected to
+#: be answered correctly.
 HALF = 0.5
 
 
@@ -140,7 +140,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             agrees=(foreseen == (pl.col("hit") > 0.5)).cast(pl.Float64),
         )
     )
-    # Means over chains first, then over seeds: chains of one world are not independent.
+    # Means over chains come before means over seeds, because the chains of one world
+    # are not independent.
     means = pl.col("cosine", "hit", "from_facts", "agrees").mean()
     worlds = chains.group_by(trials, maintain_order=True).agg(means)
     worlds = worlds.with_columns(

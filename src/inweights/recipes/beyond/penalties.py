@@ -17,15 +17,15 @@ import polars as pl
 
 import inweights as iw
 
-if TYPE_CHECKING:  # a recipe is listed without torch
+if TYPE_CHECKING:  # recipes can be listed without torch
     from torch import Tensor
 
     from inweights.models import Model
     from inweights.models.layers.blocks import Block
     from inweights.worlds.world import Worlds
 
-#: Newton-Schulz iterations of a polar factor: singular values from about a hundredth of
-#: the largest one on are then 1.
+#: Number of Newton-Schulz iterations for a polar factor. Singular values of at least
+#: about a hundredth of the largest one are then close to 1.
 ITERATIONS = 12
 
 
@@ -66,8 +66,8 @@ def nuclear_norms(matrices: Tensor) -> Tensor:
         The norms, a differentiable tensor ``[R]``, with the accuracy of
         :func:`polar_factor`.
     """
-    # tr(Wᵀ U Vᵀ) is the sum of the singular values, and its gradient that of the norm
-    # where the factor is held.
+    # If the polar factor U Vᵀ is held constant, tr(Wᵀ U Vᵀ) has the value and the
+    # gradient of the nuclear norm.
     return (matrices * polar_factor(matrices.detach())).sum((-2, -1))
 
 

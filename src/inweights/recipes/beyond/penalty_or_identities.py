@@ -21,10 +21,11 @@ from inweights.recipes.shared.derived import memorised
 
 EMB_MLP = "Emb-MLP"
 GPT = "GPT"
-#: The same with no queries and keys: each position takes the mean of those before it.
+#: The same GPT without queries and keys: each position averages over itself and all
+#: earlier positions.
 UNIFORM = "GPT, uniform"
 PROGRAM = "program (2)"
-#: What is done beside training on hops.
+#: What is done besides training on hops.
 NOTHING = "nothing"
 DECAY = "weight decay"
 ATTENTION = "penalty, attention"

@@ -227,7 +227,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .join(nearest, on=KEYS)
         .join(when.select(*KEYS, half="hardest"), on=KEYS)
     )
-    # Claims on positions are about the GPT; Mamba has none.
+    # Only the GPT has position embeddings, so the claims about positions exclude Mamba.
     gpt_final = final.filter(pl.col("model") == GPT)
     learned = gpt_final.filter(pl.col("condition").is_in(LEARNED))
     dose = learned.group_by("seed", maintain_order=True).agg(

@@ -127,7 +127,7 @@ class Settings(iw.Config):
         return found
 
 
-#: Families that the replicas of short trainings try.
+#: Beginnings of the names of families on which replicas are also trained briefly.
 _TRIED = ("drawn", "popularity 0.7")
 
 

@@ -22,7 +22,8 @@ from inweights.worlds.families.graphs.graph import Graph
 from inweights.worlds.families.graphs.shapes import CLASSICS
 from inweights.worlds.world import Ids
 
-#: Nodes of the largest graph; of more than 250 the page shows some.
+#: Maximum number of nodes of a graph. Of a graph with more than 250 nodes, the page
+#: shows only some.
 MOST = 10_000
 
 
@@ -187,8 +188,8 @@ def _has_far_nodes(count: int, u: Ids, v: Ids) -> bool:
     ones = np.ones(len(starts))
     graph = sparse.csr_array((ones, (starts, ends)), shape=(count, count))
     _, part = connected_components(graph, directed=False)
-    # A node is far from another one of its component where it has fewer neighbours than
-    # the component has other nodes.
+    # A node with fewer neighbours than its component has other nodes is connected to
+    # one of them by a path, but not by an edge.
     return bool((np.diff(graph.indptr) < np.bincount(part)[part] - 1).any())
 
 

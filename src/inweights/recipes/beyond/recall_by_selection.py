@@ -18,7 +18,7 @@ SWEPT = "swept"
 KNOWN = "known"
 NEW = "new embeddings"
 RANDOM = "new embeddings, random block"
-#: Recall that counts as full.
+#: Recall from which on it counts as full.
 FULL = 0.99
 
 
@@ -202,8 +202,8 @@ def superposed(model: Any, worlds: Any) -> pl.DataFrame:
         tokens = changed.tokens.weight.data[replica]
         known, new = (_attributes(world, head, role) for role in ("known", "new"))
         learnt = tokens[torch.from_numpy(world.vocabulary["known"])].double().numpy()
-        # Each eighth is predicted by a fit to the other seven: what is explained must
-        # hold for subjects that the fit has not seen.
+        # Each eighth of the subjects is predicted by a fit to the other seven, so that
+        # the explained share is measured on subjects outside the fit.
         eighth = np.arange(len(learnt)) % 8
         left = [
             learnt[eighth == k]
@@ -231,8 +231,8 @@ def _attributes(world: World, head: np.ndarray, role: str) -> np.ndarray:
 def _fit(attributes: np.ndarray, embeddings: np.ndarray) -> np.ndarray:
     """Return the coefficients of a ridge regression."""
     moment = attributes.T @ attributes
-    # In proportion to the mean eigenvalue, so that the scale of the vectors does not
-    # matter.
+    # Proportional to the mean eigenvalue, so that the scale of the vectors has no
+    # effect.
     ridge = 1e-3 * np.trace(moment) / len(moment) * np.eye(len(moment))
     return np.asarray(np.linalg.solve(moment + ridge, attributes.T @ embeddings))
 

@@ -24,7 +24,8 @@ from inweights.worlds.families.graphs.graph import Graph
 
 RUN = ["change", "seed"]
 FP32 = "fp32"
-#: Spearman below which an order is still there; of random vectors a fifth lie below it.
+#: Rank correlation up to which the order counts as present. A fifth of random
+#: embeddings have a correlation below it.
 ORDER = -0.1
 
 
@@ -174,7 +175,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """
     run = [*RUN, "width"]
     order = tables["order"].filter(pl.col("step") > 0)
-    # The last step at which an order is there: it may vanish and come back.
+    # The last step is used, because the order may vanish and return.
     alive = pl.col("step").filter(pl.col("spearman") <= ORDER).max()
     ends = at_the_end(order, run).select(*run, last="spearman")
     life = order.group_by(run, maintain_order=True).agg(

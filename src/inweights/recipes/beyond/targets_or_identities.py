@@ -9,7 +9,7 @@ from inweights.recipes.reversal_curse import kinds
 from inweights.recipes.shared.derived import memorised
 from inweights.worlds.families.reversal import Reversal
 
-#: What is trained beside the forward facts, and some reversals.
+#: What is trained on besides the forward facts and some reversals.
 NOTHING = "nothing"
 TARGETS = "targets"
 IDENTITIES = "identities"

@@ -13,9 +13,9 @@ from inweights.experiments import Curriculum, Plan, Trial, number
 from inweights.recipes.shared.derived import compositions, where_known
 from inweights.seeds import Streams
 
-#: Low and high value of each factor, as they are shown.
+#: Low and high value of each factor, by the name of the factor in figures.
 FACTORS: dict[str, tuple[Any, Any]] = {
-    "rate": (0.5, 2.0),  # times 0.064 / width
+    "rate": (0.5, 2.0),  # multiplied by 0.064 / width
     "random offset": (False, True),
     "tied head": (False, True),
     "small initialisation": (False, True),
@@ -25,12 +25,13 @@ FACTORS: dict[str, tuple[Any, Any]] = {
     "steps": (280, 560),
     "facts": (10, 20),
 }
-#: Cells of the design, each trained with every seed, and resamplings for the intervals.
+#: Number of cells of the design, each of which is trained with every seed, and number
+#: of resamplings for the intervals.
 CELLS = 32
 DRAWS = 400
-#: Columns of the design: five are crossed, the others are products of them. No main
-#: effect is then aliased with another one or with a pair: resolution IV (Box, Hunter
-#: and Hunter, Table 6.22).
+#: Products of the five crossed columns (A to E) that define the other four. No main
+#: effect is then aliased with another main effect or with an interaction of two
+#: factors: resolution IV (Box, Hunter and Hunter, Table 6.22).
 _PRODUCTS = ("BCDE", "ACDE", "ABDE", "ABCE")
 
 
@@ -193,7 +194,8 @@ def _effects(queries: pl.DataFrame) -> pl.DataFrame:
     seen = {tuple(column.tolist()) for column in terms.values()}
     for pair in combinations(FACTORS, 2):
         product = np.array(levels[pair[0]]) * np.array(levels[pair[1]])
-        # Pairs that are one column are told as the first.
+        # Of pairs with the same column, which cannot be distinguished, only the first
+        # is named.
         if tuple(product.tolist()) not in seen:
             seen.add(tuple(product.tolist()))
             terms[pair] = product
@@ -223,10 +225,10 @@ def _shares(effects: pl.DataFrame) -> pl.DataFrame:
     squares = values.mean(0) ** 2
     total = squares.sum() or 1.0
     rng = Streams(0).numpy("bootstrap", "what-decides")
-    # Seeds are drawn anew, not cells: all cells are the design, and each is trained
-    # with every seed.
+    # Seeds are resampled rather than cells, because the cells are fixed by the design,
+    # and each cell is trained with every seed.
     picked = values[rng.integers(len(values), size=(DRAWS, len(values)))].mean(1) ** 2
-    # A draw in which nothing has an effect has no shares to give.
+    # If all effects of a resampling are 0, its shares are 0 rather than NaN.
     resampled = picked / np.maximum(picked.sum(1, keepdims=True), 1e-12)
     low, high = np.quantile(resampled, [0.025, 0.975], axis=0)
     table = pl.DataFrame(

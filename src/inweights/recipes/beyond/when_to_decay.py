@@ -11,7 +11,7 @@ from inweights.experiments import Plan, Score, Trial, cosine, share
 from inweights.recipes.shared.derived import compositions, gain, where_known
 
 Decayed = Literal["matrices", "all"]
-#: In which of the two phases the weights decay.
+#: Whether the weights decay in the first and in the second phase.
 WHEN = {
     "never": (False, False),
     "during": (True, False),
@@ -19,14 +19,14 @@ WHEN = {
     "throughout": (True, True),
 }
 NEVER = "never"
-#: What decays, as it is shown.
+#: Parameters that decay, with their description in figures.
 DECAYED: dict[Decayed, str] = {
     "matrices": "norms and biases spared",
     "all": "everything decays",
 }
 HEADS = {True: "tied", False: "untied"}
-#: Recall of every role from which on the facts count as known; elsewhere no gain is
-#: judged.
+#: Recall of every role from which on the facts count as known. The gain is judged only
+#: if they are.
 KNOWN = 0.99
 LABELS = ("head", "width", "decayed", "when")
 
@@ -92,8 +92,8 @@ class Settings(iw.Config):
             ZeroDivisionError: ``width`` is 0.
         """
         rate = self.rate * 64 / width
-        # Both phases have the same optimizer but for the decay, so that only when it
-        # acts differs.
+        # The optimizers of both phases differ only in the decay, so that runs differ
+        # only in when it acts.
         learn, settle = (
             partial(
                 iw.Phase,
@@ -136,7 +136,7 @@ def plan(settings: Settings) -> Plan:
     spared: tuple[Decayed, ...] = ("matrices",)
     arms: list[tuple[bool, int, str, Decayed]] = []
     for tied, when in product(settings.heads, WHEN):
-        # Where nothing decays it does not matter what would.
+        # Without decay, the choice of decayed parameters has no effect.
         extents = spared if when == NEVER else DECAYED
         arms += [(tied, settings.width, when, decayed) for decayed in extents]
     arms += [

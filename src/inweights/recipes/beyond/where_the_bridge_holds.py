@@ -14,16 +14,16 @@ from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared import derived
 
 LABELS = ("axis", "value", "init", "world")
-#: Tables of the three maps, in the order of the worlds.
+#: Names of the tables of the three heat maps, in the order of the worlds.
 MAPS = ("map_c1", "map_harder", "map_without")
 GAMMA = "small initialisation γ"
 
-#: By axis, each value as it is shown and what it changes in the base run. Several
-#: changes are separated by ``;``. A value that changes nothing is the base run, and is
+#: Values of each axis as figures show them, each with its changes of the base run,
+#: which are separated by ``;``. A value without changes is the base run, which is
 #: trained only once.
 AXES: dict[str, dict[str, str]] = {
     "depth": {str(n): f"model.layers={n}" for n in (1, 2, 4, 6, 8, 12)},
-    # The rate follows the width.
+    # The learning rate is inversely proportional to the width.
     "width": {
         str(n): f"model.width={n};phase.optimizer.rate={0.064 / n}"
         for n in (16, 32, 64, 128)
@@ -116,7 +116,7 @@ def plan(settings: Settings) -> Plan:
         inits.items(), worlds.items(), settings.axes
     ):
         if axis == GAMMA and init == "standard":
-            continue  # the axis sets the initialisation itself
+            continue  # this axis varies the initialisation itself
         start = _Run(
             world=world, model=structs.replace(base.model, init=drawn), phase=base.phase
         )
@@ -185,7 +185,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     at_answer = tables["alignment"].filter(pl.col("place") == "query")
     aligned = derived.over_blocks(at_answer, ("contrast", "nearest"), keys)
     curves = derived.compositions(tables["accuracy"]).join(aligned, on=keys)
-    # Rows stand as the axes are written down.
+    # Rows are sorted by axis and value, in the order of AXES.
     ranks: dict[str, int] = {}
     for axis, values in AXES.items():
         for value in values:
@@ -240,7 +240,7 @@ def at(axis: str, value: str, init: str = "standard", world: str = "C = 1") -> S
     )
 
 
-#: Where both initialisations are compared.
+#: Axes and values at which the two initialisations are compared.
 COMPARED = (
     ("width", "32"),
     ("width", "64"),

@@ -10,7 +10,7 @@ from inweights.recipes.shared.derived import memorised
 
 Head = Literal["untied", "tied"]
 LABELS = ("head", "control")
-#: What an answer after the intervention shows.
+#: Answers after an intervention, named by what the replaced state carries.
 CARRIED = ("bridge", "relation", "answer")
 
 

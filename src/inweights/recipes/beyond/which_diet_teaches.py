@@ -19,8 +19,9 @@ from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.shared.language.invented import Invented, InventedSettings
 from inweights.recipes.shared.language.strategies import Taught, known_before, teach
 
-#: Strategies and wordings of each condition; all fill the same number of tokens. What
-#: is asked first is judged first: who has little time runs the first ones.
+#: Strategies and number of wordings of each condition. All conditions have the same
+#: number of tokens. The most important ones come first, so that they can be run alone
+#: if time is short.
 CONDITIONS: dict[str, tuple[tuple[str, ...], int]] = {
     "control": ((), 2),
     "derive": (("derive",), 2),
@@ -36,7 +37,7 @@ CONDITIONS: dict[str, tuple[tuple[str, ...], int]] = {
     "derive, replay": (("derive", "replay"), 2),
     "steps, paraphrases": (("steps", "paraphrases"), 2),
 }
-#: What is asked, as figures call it, in their order.
+#: Names of the kinds of questions in figures, in the order of the figures.
 WORDS = {
     "told": "facts as trained",
     "recall": "facts in new words",

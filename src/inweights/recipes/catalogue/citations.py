@@ -5,7 +5,8 @@ import textwrap
 from inweights.recipes.papers import papers
 from inweights.runs.environment import version_of
 
-#: Whose paper recipes show that have none of their own.
+#: Paper that is cited for recipes without a paper of their own, by the folder of the
+#: recipes.
 _OF = {"demo": "identity-bridge"}
 
 

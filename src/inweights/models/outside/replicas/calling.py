@@ -34,7 +34,7 @@ from inweights.models.outside.replicas.stacking import Names, find
 from inweights.models.packing import check_replicas
 from inweights.worlds.arrays import Float, Int
 
-#: Name of the deepest state of every wrapped module, which is its logits.
+#: Name of the deepest state of every wrapped module: its logits.
 LOGITS = "logits"
 
 
@@ -55,7 +55,9 @@ class ModuleCaller(Model):
     ) -> None:
         """Store what calls need: the module that is called, names of parameters, and its form."""
         self.config = config
-        self._base = [base]  # in a list: its numbers are none of the model's
+        # in a list, so that its parameters are not registered as parameters of the
+        # model
+        self._base = [base]
         self._names = names
         self._own = names.own
         self._shared = names.shared
@@ -91,7 +93,7 @@ class ModuleCaller(Model):
         self, tokens: Int[Tensor, "*R B T"], names: Sequence[str]
     ) -> dict[str, Float[Tensor, "R B T D"]]:
         """Call the module for every replica; warn once if ``vmap`` is impossible."""
-        if tokens.dim() == 3 and len(tokens) == 1:  # the same for all replicas
+        if tokens.dim() == 3 and len(tokens) == 1:  # all replicas read the same tokens
             tokens = tokens[0]
         with self._quiet(watched=bool(names or self._edits)):
             stacked = {name: find(self, name) for name in self._own.values()}
@@ -100,7 +102,7 @@ class ModuleCaller(Model):
             try:
                 return self._together(stacked, tokens, names)
             except (RuntimeError, ValueError) as error:
-                # Where vmap is not the reason, this fails in the same way.
+                # If `vmap` is not the cause of the error, this call raises it again.
                 found = self._apart(stacked, tokens, names)
                 self._mapped = False
                 why = reason_of(error)
@@ -117,8 +119,8 @@ class ModuleCaller(Model):
         stacked = {name: value.contiguous() for name, value in stacked.items()}
         alone = self.replicas == 1
         if alone:
-            # Some operations round otherwise for one row than for several: here there
-            # always are.
+            # Some operations round one row differently from several. A single replica
+            # is therefore computed as two rows.
             stacked = {name: torch.cat([v, v.detach()]) for name, v in stacked.items()}
             tokens = tokens.expand(2, -1, -1) if tokens.dim() == 3 else tokens
         call = vmap(
@@ -173,16 +175,17 @@ class ModuleCaller(Model):
 
         hooks = []
         for name in dict.fromkeys((*names, *self._edits)):
-            if name != LOGITS:  # the output of no part: it is edited below
+            # the logits are not the output of a submodule; they are edited below
+            if name != LOGITS:
                 part = base.get_submodule(name)
                 hooks.append(part.register_forward_hook(hook(name)))
         noise = Noise(rows, self._dropout.generators)
         try:
             with noise.drawn() if base.training else nullcontext():
-                # Every name of a tied parameter is lent already.
+                # `lent` already contains every name of a tied parameter.
                 output = functional_call(base, lent, (tokens,), tie_weights=False)
         finally:
-            # The module serves all calls: hooks of one must not outlive it.
+            # All calls use the same module, so the hooks of one call must be removed.
             for one in hooks:
                 one.remove()
         logits = exactly(self._columns(logits_of(output, self._read)))
@@ -200,7 +203,8 @@ class ModuleCaller(Model):
                 part, {**values, **lent}, (x,), tie_weights=False
             )
         )
-        # States are read in single precision; the part may compute in half.
+        # States are returned in single precision, but the submodule may compute in half
+        # precision.
         kinds = [value.dtype for value in (*own.values(), *lent.values())]
         result: Tensor = call(own, state.to(kinds[0]) if kinds else state)
         return exactly(result)

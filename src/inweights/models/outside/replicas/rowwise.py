@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-#: Function of ``[R, ...]`` to the same shape, none of whose rows depends on other rows.
+#: Function of ``[R, ...]`` that returns the same shape, and computes each row
+#: independently of all others.
 Rowwise = Callable[[Tensor], Tensor]
 
 
@@ -98,7 +99,8 @@ class Rows:
 
 
 def _mask(shape: Sequence[int], rate: float, generator: torch.Generator) -> Tensor:
-    # Divided by the share of remaining entries, so that the mean does not change.
+    # Divided by the fraction of remaining entries, so that the expected value is
+    # unchanged.
     return (torch.rand(shape, generator=generator) < 1.0 - rate) / (1.0 - rate)
 
 
@@ -117,7 +119,7 @@ class _Batched(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, row: Tensor, function: Rowwise) -> Any:
         del row
-        if in_dims[0] is None:  # the same for all replicas
+        if in_dims[0] is None:  # all replicas have the same input
             return function(x.expand(info.batch_size, *x.shape)), 0
         return function(x.movedim(in_dims[0], 0)), 0
 

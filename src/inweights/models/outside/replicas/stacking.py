@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from inweights.errors import ConfigError, DataError, unknown_name
 
-#: Prefixes that torch.compile, and wrappers for several GPUs, add to each name.
+#: Prefixes that torch.compile and wrappers for several GPUs add to names of parameters.
 _PREFIXES = ("_orig_mod.", "module.")
 
 
@@ -71,18 +71,19 @@ def stack(
         if len(rows) < len(modules) or any(row.shape != start.shape for row in rows):
             raise ConfigError(f"'{name}' must have the same shape in all modules")
         apart = name in learnt or (each_stored and name in stored)
-        # Tensors of the meta device have no numbers that could differ.
+        # Tensors on the device `meta` have no values that could differ.
         same = not apart and all(row.is_meta or row.equal(start) for row in rows)
         if same:
             shared.add(name)
-            # It is the factory's own, and made again with the module.
+            # Not stored, because the factory creates this tensor again with the module.
             place(model, name, start.detach(), stored=False)
             continue
         value = torch.stack([row.detach() for row in rows])
         if name in learnt:
             value = nn.Parameter(value)
         place(model, name, value, stored=name in stored)
-    # Tied parameters are one tensor with several names; each leads to the first of them.
+    # Tied parameters are one tensor with several names, each of which is mapped to the
+    # first one.
     first = {id(value): name for name, value in every.items()}
     alias = {}
     for name, value in numbers(base, again=True).items():
@@ -132,7 +133,8 @@ def load_replica(
         raise DataError(
             f"the state has no '{lacking[0]}' ({len(lacking)} parameters are missing)"
         )
-    # After all checks, so that a state that is refused changes nothing.
+    # The model is changed only after all checks, so that an invalid state has no
+    # effect.
     with torch.no_grad():
         for name, value in state.items():
             _row(model, names, name, replica).copy_(value)
