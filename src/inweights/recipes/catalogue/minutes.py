@@ -14,12 +14,12 @@ import msgspec
 from inweights.support.progress import roughly
 
 FILE = "minutes.json"
-#: How often the pace is tried, and how often a try does its work: some hundredths of a
-#: second.
+#: Number of repetitions of the measurement, and of the computation in each repetition,
+#: which takes some hundredths of a second.
 _PACES = 8
 _CALLS = 20
-#: Pace of the machine of timings that do not say theirs: 43 recipes were timed again on
-#: another one, and this is the median.
+#: Pace of the machine of those timings that were stored without a pace: the median over
+#: 43 recipes that were timed again on another machine.
 _PACE = 16.2
 
 

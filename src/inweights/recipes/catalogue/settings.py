@@ -17,11 +17,11 @@ from inweights.config import to_plain
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.lm.tuning.fine_tune import FineTune
 
-#: What stands as the paper of recipes that no paper has.
+#: Value of the field ``paper`` of recipes that do not belong to a paper.
 OWN = "inweights"
-#: A field and its text in the section "Attributes:" of a docstring, to the next field.
+#: Pattern of a field and its description in the section "Attributes:" of a docstring.
 _FIELD = re.compile(r"^    (\w+): (.*(?:\n {8,}.*|\n(?=\n? {8,}))*)", re.MULTILINE)
-#: The place of an item of a list in a path.
+#: Pattern of the index of a list item in a path, such as ``.0``.
 _PLACE = re.compile(r"\.\d+(?=\.|$)")
 
 

@@ -11,7 +11,7 @@ from inweights.experiments import Measure, Plan, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared.derived import compositions
 
-#: Text for the roles whose recall is drawn over training.
+#: Label in the figure for each role whose recall is drawn over training.
 _ASKED = {
     "first_hop": "(a, r1) → b",
     "second_hop": "(b, r2) → c",

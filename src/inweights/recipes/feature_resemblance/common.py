@@ -11,7 +11,8 @@ from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.shared.derived import compositions
 from inweights.worlds.families.analogy import AnalogicalTwoHop, Analogy
 
-#: How far a similarity may be from the printed one; the GPT here is not the paper's.
+#: Largest difference from a printed similarity that counts as near. It is larger for
+#: the GPT, since our GPT differs from the paper's.
 NEAR = {tasks.ONE_LAYER: 0.03, tasks.GPT: 0.1}
 
 
@@ -149,7 +150,8 @@ def near(
         ConfigError: ``tolerance`` is negative, or the lower end of the target range is
             above 1.
     """
-    # No cosine is above 1; four digits, as the papers print them.
+    # A cosine is at most 1. Both bounds have four digits, like the numbers in the
+    # papers.
     high = min(1.0, round(printed + tolerance, 4))
     return similarity.within(round(printed - tolerance, 4), high)
 

@@ -12,11 +12,11 @@ SUCCEEDS = {
     "two-hop without identity": False,
 }
 
-#: What "late training on the similarity premise" may train, and in which order: the
-#: text at hand lost the symbols of §5. ``AS``, the reading of Tables 1 to 3 here:
-#: category and attribution of ``a``, then the similarity of ``b``. ``AS-pair``: the
-#: attribution, then both sentences of the similarity premise (§2). ``AS-target``: the
-#: attribution, then the similarity of ``b`` alone.
+#: Interpretations of "late training on the similarity premise" (our copy of the text
+#: lacks the symbols of §5), as the facts of the first phase, then those of the second.
+#: ``AS``, as in Tables 1 to 3: category and attribution of ``a``, then similarity of
+#: ``b``. ``AS-pair`` (§2): attribution, then both sentences of the similarity premise.
+#: ``AS-target``: attribution, then similarity of ``b`` alone.
 READINGS = ("AS", "AS-pair", "AS-target")
 
 

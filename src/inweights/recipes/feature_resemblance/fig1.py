@@ -12,8 +12,8 @@ from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.worlds.labels import Labels
 
 LINEAR = "linear network"
-#: Layers of the linear network up to which no label is fitted yet, so that the
-#: prediction holds.
+#: Depth of the linear network up to which the labels are not fitted yet, as the
+#: prediction assumes.
 EARLY = 4
 
 
@@ -167,8 +167,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     by_model = cosines.group_by(keys, maintain_order=True)
     same = pl.col("same")
     other = pl.col("other_size")
-    # The prediction takes the loss to be that of the start, which holds until labels
-    # are fitted.
+    # The prediction uses the loss at the start, so that it only holds while the labels
+    # are not fitted yet.
     early = cosines.filter(pl.col("depth") <= EARLY)
     measured = cosines.unpivot(
         ["same", "other_size"],

@@ -13,10 +13,10 @@ from inweights.recipes.feature_resemblance import table1, table3
 from inweights.recipes.feature_resemblance import trainings as tasks
 
 LABELS = ("model", "course", "std")
-#: The transformer of Table 3: one layer with ReLU, all of it trained at once.
+#: Label of the transformer of Table 3: one layer with ReLU, all of it trained at once.
 END_TO_END = "end-to-end"
-#: Success at or below which AS fails, as the paper prints; at or above which a course
-#: succeeds.
+#: Largest success at which AS fails as in the paper, and smallest success at which
+#: another course succeeds.
 FAILS = 0.05
 SUCCEEDS = 0.97
 

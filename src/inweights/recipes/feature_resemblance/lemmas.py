@@ -13,8 +13,8 @@ from inweights.config.ranges import PositiveFloat, PositiveInt, UnitFloat
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 
-#: Place of the convergence of each phase of stage 2; two hops with identities are the
-#: joint course.
+#: Place in the paper where each phase of stage 2 is shown to converge. Two-hop training
+#: with identities corresponds to the joint course.
 CONVERGES = {
     ("joint", 1): "Lemma 7",
     ("SA", 1): "Lemma 9",
@@ -24,9 +24,9 @@ CONVERGES = {
     ("two-hop", 1): "App. J",
     ("two-hop without identity", 1): "Lemma 16",
 }
-#: Courses whose entities stay unlike.
+#: Courses after which the representations of the two entities are not similar.
 UNLIKE = tuple(course for course, follows in tasks.SUCCEEDS.items() if not follows)
-#: Worlds of lemmas 4 and 5.
+#: Names of the worlds of Lemmas 4 and 5.
 ANALOGY = "analogy"
 HOPS = "two hops"
 
@@ -134,8 +134,9 @@ def plan(settings: Settings) -> experiments.Plan:
         )
         for width in settings.deep
     ]
-    # At the small rate the bounds hold; at the rate itself a fiftieth of the steps shows
-    # that Table 1 is trained with a larger one.
+    # The bounds hold for the learning rate divided by ``slower``. The undivided rate of
+    # Table 1 is run for a fiftieth of the steps, only to show that it is larger than
+    # the bounds permit.
     walks = [(course, settings.slower, settings.steps) for course in tasks.SUCCEEDS]
     walks.append(("joint", 1.0, max(10, settings.steps // 50)))
     descents = [
@@ -225,7 +226,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         ),
         ratio=pl.col("least") / pl.col("bound"),
     )
-    # The last tenfold of the steps: bounds and exponents are about late training.
+    # Bounds and exponents are about late training, so that only the last tenfold
+    # increase in the number of steps is used.
     late = pl.col("steps") >= pl.col("steps").max().over("slower") / 10
     least, steps = (pl.col(name).filter(late).log() for name in ("least", "steps"))
     ends = taken.group_by("course", "phase", "slower", "seed", maintain_order=True).agg(

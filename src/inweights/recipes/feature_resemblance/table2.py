@@ -52,7 +52,8 @@ class Settings(iw.Config):
 
     def __post_init__(self) -> None:
         for condition in self.conditions:
-            # Refuses what there is not.
+            # Constructed only to reject an unknown condition when the settings are
+            # read.
             analogies.Analogies(rows=self.rows, condition=condition)
 
 

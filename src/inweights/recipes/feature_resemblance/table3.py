@@ -10,15 +10,17 @@ from inweights.experiments import Judged, Plan, Trial, cosine, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 
-#: Similarity and success, as printed; losses are .0133, .0198 and .0138.
+#: Similarity and success, as printed. The printed losses are .0133, .0198 and .0138.
 PRINTED: dict[str, tuple[float, str]] = {
     "joint": (0.9413, "100%"),
     "SA": (0.7116, "100%"),
     "AS": (0.4367, ".67%"),
 }
-#: The setting under which all three courses are trained; others are those of the grid.
+#: Label of the setting with which all three courses are trained. All other labels are
+#: those of the grid.
 TABLE = "as in the table"
-#: Success at or below which AS counts as failed, and how near its similarity has to be.
+#: Largest success at which AS counts as failed, and largest difference from its printed
+#: similarity.
 FAILED = 0.05
 NEAR = 0.03
 
@@ -152,7 +154,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     grid = every.filter(pl.col("course") == "AS")
     printed_cosine = PRINTED["AS"][0]
     near = (pl.col("cosine") - printed_cosine).abs() <= NEAR
-    # Both at once: similarity as printed, and success as low as printed.
+    # Both in one run: similarity as printed, and success as low as printed.
     as_printed = near & (pl.col("success") <= FAILED)
     measured = table.select(
         "course", "seed", "success", similarity="cosine", what=pl.lit("measured")

@@ -12,14 +12,14 @@ from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import table3
 from inweights.recipes.feature_resemblance import trainings as tasks
 
-#: Training losses that Table 3 prints: the last phase of each course stops there.
+#: Training losses printed in Table 3, at which the last phase of each course stops.
 LOSSES = {"joint": 0.0133, "SA": 0.0198, "AS": 0.0138, "AS-pair": 0.0138}
-#: Success at or below which a course fails, and at or above which it succeeds.
+#: Largest success of a course that fails, and smallest success of one that succeeds.
 FAILS = 0.05
 SUCCEEDS = 0.97
-#: How far one similarity lies above the next where their order is as printed.
+#: Smallest difference between two similarities that counts as the printed order.
 APART = 0.05
-#: The label of what only joint training has, or only the courses of two phases.
+#: The label ``variant`` of joint training, and of the courses with two phases.
 _COPIES = "{:g} copies"
 _FIRST = "first phase to a loss of {:g}"
 _LABELS = ("course", "std", "kappa", "hidden", "variant")

@@ -11,8 +11,8 @@ from inweights.recipes.feature_resemblance import trainings as tasks
 
 LABELS = ("model", "rho")
 
-#: Similarity, by model and ρ. The text lost the values of ρ; these give the one-layer
-#: rows.
+#: Similarity, by model and ρ. Our copy of the text lacks the values of ρ; with these
+#: values, the one-layer rows are obtained.
 PRINTED: dict[tuple[str, float], float] = {
     (tasks.ONE_LAYER, 1.0): 0.6706,
     (tasks.ONE_LAYER, 3.0): 0.9202,
@@ -21,7 +21,7 @@ PRINTED: dict[tuple[str, float], float] = {
     (tasks.GPT, 3.0): 0.995,
     (tasks.GPT, 5.0): 0.9979,
 }
-#: Training loss at which the GPT stops, near the printed one.
+#: Training loss at which the GPT stops, close to the printed one.
 LOSSES = {1.0: 0.0294, 3.0: 0.0077, 5.0: 0.0039}
 
 

@@ -146,8 +146,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 loss = experiments.number("fitted", "loss").over("phase")
 accuracy = experiments.share("table", "success")
 alike = experiments.cosine("table", "cosine")
-#: A score of attention lies in [0, 1], and its distance from 1/2 is half of that at
-#: most.
+#: Distance of an attention score, which lies in [0, 1], from 1/2; it is at most 1/2.
 balance = experiments.share("stage_one", "attention")
 
 

@@ -33,7 +33,7 @@ ONE_LAYER = "one-layer"
 GPT = "GPT"
 
 _PHASES = ("first phase", "second phase")
-#: Training loss at which each phase of a GPT stops: near those of Table 1.
+#: Training loss at which each phase of a GPT stops, close to those of Table 1.
 LOSSES: dict[str, tuple[float, ...]] = {
     "joint": (iw.learners.JOINT_LOSS,),
     "SA": (0.008, 0.08),
@@ -108,9 +108,9 @@ class OneLayerTraining(iw.Config):
                 negative.
             ValueError: ``parts`` is empty.
         """
-        # Stage 1 moves the attention alone and stage 2 the MLP alone, as the theorems
-        # have it; later phases cannot change the similarity, which is decided by the
-        # value matrix.
+        # As in the theorems, stage 1 trains only the attention and stage 2 only the
+        # MLP. Later phases train only the MLP, too, and cannot change the similarity,
+        # which depends on the value matrix.
         first, *rest = parts
         moving = [
             ("attention", "attention.*", self.attention, first),

@@ -29,9 +29,10 @@ RUN = ["graph", "architecture", "embeddings", "seed"]
 MODELS = (gm.GPT, gm.SSM, gm.NN)
 FREE = "free"
 FROZEN = "frozen"
-#: TinyNN of the width that §3.2 takes for its proofs.
+#: TinyNN with the width that §3.2 uses for its proofs.
 WIDE = "TinyNN, wide"
-#: TinyNN of TinyGPT's widths, at the rates that B.2 gives the associative variant.
+#: TinyNN with the widths of TinyGPT, at the learning rates that B.2 specifies for the
+#: associative variant.
 OWN_RATE = "TinyNN, own rate"
 
 

@@ -16,24 +16,25 @@ from inweights.recipes.geometric_memory.variants import UNCHANGED, Variant
 from inweights.training.curriculum import Precision
 from inweights.worlds.families.graphs.graph import Graph
 
-#: Conditions of a training, a label of its trials: as the paper's code trains, the same
-#: in bfloat16 (as the code does on a GPU), and with the plainest world and start that
-#: do.
+#: Names of conditions, a label of the trials: training as in the paper's code; the same
+#: in bfloat16, which the code uses on a GPU; and our own, simpler vocabulary and
+#: initialisation.
 CODE = "the code's"
 BF16 = "the code's, bf16"
 PLAIN = "ours"
-#: What the vocabulary of the code has besides nodes: [EDGE] and eight tokens that no
+#: Tokens in the vocabulary of the code besides nodes: [EDGE] and eight tokens that no
 #: edge uses.
 RESERVED: dict[str, Any] = {"idle_tokens": 8, "edge_token": True}
-#: Claims are judged under the first; the others stand beside it.
+#: Claims are judged in the first condition, unless they name another one.
 CONDITIONS = (CODE, PLAIN)
-#: Where TinyNN is trained in bfloat16, too.
+#: Conditions of recipes that train in bfloat16, too.
 OF_PRECISION = (BF16, *CONDITIONS)
 
 Shape = Literal["path-star", "grid", "cycle", "irregular"]
 #: The four tiny graphs (C.3): 17, 16, 15 and 16 nodes.
 GRAPHS: tuple[Shape, ...] = ("path-star", "grid", "cycle", "irregular")
-#: How many eigenspaces hold at least two dimensions: the plane that a picture shows.
+#: Number of top eigenspaces that have at least two dimensions together, as a picture
+#: needs.
 TOP: dict[str, int] = {
     "path-star": 1,
     "grid": 1,
@@ -48,7 +49,7 @@ NN = "TinyNN"
 FROZEN = "associative"
 ARCHITECTURES = (NODE2VEC, GPT, SSM, NN, FROZEN)
 
-#: Rate, steps and width of every trained architecture on each graph.
+#: Learning rate, number of steps and width of every architecture on each graph.
 _TRAINED: dict[str, dict[str, tuple[float, int, int]]] = load_toml(
     Path(__file__).with_suffix(".toml")
 )
@@ -183,7 +184,7 @@ condition='ours', pooled=False)
     name = f"{architecture} on {shape}"
     check_names("training", [name], known)
     rate, steps, width = known[name]
-    # The notebooks of the paper's code let these rates fall; that of the cycle does not.
+    # The paper's notebooks decay these rates, but not those of TinyNN on the cycle.
     fades = architecture == GPT or (architecture in (NN, FROZEN) and shape != "cycle")
     return Training(
         architecture=architecture,

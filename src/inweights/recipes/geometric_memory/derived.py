@@ -125,7 +125,7 @@ def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 def _tied(cosine: pl.Expr) -> pl.Expr:
     """Return the ranks of the cosines in a group; nearly equal cosines have the same rank."""
-    # Cosines that are closer than this differ by rounding alone: a rank for each would
-    # let rounding decide the correlation.
+    # Cosines that differ by less are equal except for rounding errors. If each had its
+    # own rank, rounding errors would influence the correlation.
     ranks = (cosine.sort().diff().fill_null(0.0) > COSINE_TIE).cum_sum()
     return ranks.gather(cosine.arg_sort().arg_sort())

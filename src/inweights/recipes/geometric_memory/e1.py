@@ -139,8 +139,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         KeyError: A required table is missing from ``tables``.
     """
     runs = whole(tables["paths"])
-    # The best step stands beside the last one: a control that found paths on the way
-    # and forgot them would not be a failure to find any.
+    # A control may find paths during training and forget them later. Therefore its best
+    # accuracy is stored besides the last one.
     final = at_the_end(runs.with_columns(best=pl.col("hardest").max().over(KEYS)), KEYS)
     root = tables["edges"]["hub"]
     others, of_root = (

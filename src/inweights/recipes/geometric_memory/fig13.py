@@ -13,15 +13,16 @@ from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import learnt, token_names
 from inweights.worlds.families.in_context import InContextStar
 
-#: The path from the root, token after token; its hardest token alone; the path from the
-#: goal; the path from the root with its own tokens hidden.
+#: Names of the conditions: loss on every token of the path from the root, or on its
+#: hardest token alone; the path from the goal; and the path from the root with its own
+#: tokens hidden from the model.
 NEXT = "next token"
 FIRST = "first token alone"
 REVERSE = "reverse path"
 HIDDEN = "teacherless"
 BLANK = "<blank>"
 KEYS = ["graph", "condition", "seed"]
-#: Accuracy at which a token counts as learnt: well above 1/d, what a guess gets.
+#: Accuracy at which a token counts as learnt, well above the 1/d of guessing.
 LEARNT = 0.9
 _PHASE = iw.learners.in_context_star().phases[0]
 
@@ -104,7 +105,7 @@ class InContextTraining(iw.Config):
         )
 
 
-#: Another degree; a prompt has its 9 edges, and all of the labels.
+#: Settings for three arms. A prompt contains all 9 edges, which use all 10 labels.
 _THREE = InContextTraining(
     world=InContextStar(
         arms=3,
@@ -123,8 +124,8 @@ _THREE = InContextTraining(
     steps=2000,
     optimizer=iw.Optimizer(rate=1e-3, decayed="all"),
 )
-#: Without a teacher the whole arm is found in one go, a layer for each edge: a shorter
-#: one.
+#: Settings for training without teacher forcing. The model predicts the whole arm at
+#: once, which needs one layer per edge, so that the arms are shorter.
 _HIDDEN = InContextTraining(
     world=InContextStar(
         arms=2,
@@ -244,7 +245,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     reverse = pl.when(pl.col("condition") == REVERSE).then(
         pl.format("token {}", place + 1)
     )
-    # Of the loss on the hardest token alone the other tokens were never taught.
+    # With the loss on the hardest token alone, the model was not trained on the others.
     shown = held.filter((pl.col("condition") != FIRST) | (place == 1))
     when = learnt(held.filter(pl.col("condition") == HIDDEN), KEYS, LEARNT)
     return {

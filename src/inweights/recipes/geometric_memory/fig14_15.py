@@ -14,16 +14,18 @@ from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared import derived, derived_paths
 from inweights.worlds.families.path_star import PathStar
 
-#: Whether blocks add to their input, or replace it.
+#: Labels of blocks that add their output to their input, and of blocks without a
+#: residual stream.
 ADDS = "residual"
 REPLACES = "no residual"
-#: Ways that are taught paths, with the loss on every token or on the hardest one alone.
+#: Conditions that train on paths, with the loss on every token or on the hardest one
+#: alone.
 TAUGHT = (
     (ways.INTERLEAVED, ways.FULL),
     (ways.INTERLEAVED, ways.FIRST),
     (ways.GEOMETRY, ways.FULL),
 )
-#: Nodes of the largest graph whose pairs are all compared.
+#: Largest number of nodes of a graph for which all pairs of nodes are compared.
 PAIRED = 2000
 KEYS = ["graph", "block", "condition", "taught", "seed"]
 

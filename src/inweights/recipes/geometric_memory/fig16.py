@@ -17,7 +17,8 @@ from inweights.worlds.families.path_star import PathStar
 LEAF = "leaf"
 ARM = "first token"
 KEYS = ["graph", "condition", "split", "seed"]
-#: Trained paths that a run has to know (exact match) before its other paths are judged.
+#: Accuracy on the trained paths (exact match) from which on a run is judged on other
+#: paths.
 KNOWN = 0.95
 
 
@@ -172,8 +173,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     runs = whole(tables["paths"]).with_columns(panel=panel)
     places = at_the_end(tables["paths"], KEYS).filter(pl.col("part") == "queries")
     final = at_the_end(runs, KEYS)
-    # A run that does not know its trained paths says nothing about others: its
-    # accuracies are no numbers, and no claim is judged by them.
+    # If a run has not learned its trained paths, its accuracies on other paths say
+    # nothing. They are NaN in the table by which claims are judged.
     known = pl.when(pl.col("trained") >= KNOWN)
     return {
         "curves": runs,

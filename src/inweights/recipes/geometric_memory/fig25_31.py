@@ -57,7 +57,8 @@ FAST = "unit normal, rate .1"
 DECAY = "unit normal, weight decay 10"
 DROPOUT = "unit normal, dropout .4"
 KEPT = "unit normal, rate .001"
-#: By figure, 25 to 31; the last is ours, the control of Figure 31 without dropout.
+#: Settings of Figures 25 to 31, in this order. The last one is our own: the control of
+#: Figure 31 without dropout.
 ABLATIONS: dict[str, Ablation] = {
     LOOPS: Ablation(self_edges=True),
     DEFAULT: Ablation(),
@@ -138,8 +139,8 @@ def plan(settings: Settings) -> Plan:
     from inweights.probes.geometry.reference_graph import without_self_edges
 
     draws = {"draws": settings.draws}
-    # Recall and margin are those of what was taught; the rest sees the graph without
-    # self-edges.
+    # Recall and margin are those of the trained edges. All other probes see the graph
+    # without self-edges.
     seen = partial(Measure, probe=without_self_edges)
     return Plan(
         trials=[
@@ -283,8 +284,8 @@ SCORES = {
     "unit-normal-has-no-margin": margin.at(setting=UNIT, over="min") <= 0.0,
     "self-edges-smooth": bottom.at(setting=LOOPS) - bottom.at(setting=DEFAULT) <= -0.1,
 }
-#: What makes the storage more geometric, by both measures: the setting with it, and
-#: without.
+#: Claims that a setting makes the storage more geometric by both measures, each with
+#: the setting and its control.
 HELPS = {
     "self-edges-help": (LOOPS, DEFAULT),
     "gpt-start-helps": (SLOW, UNIT),

@@ -18,14 +18,14 @@ from inweights.worlds.families.path_star import PathStar
 
 FORWARD = "forward edges only"
 REVERSE = "reverse path"
-#: Embeddings that stand still where they are of no use.
+#: Controls with frozen embeddings that do not help to find paths.
 CONTROLS = (("random", ways.RANDOM), ("permuted", ways.PERMUTED))
-#: Interleaved, but another task.
+#: Conditions in which edges and paths are interleaved, but the task is another one.
 TASKS: dict[str, dict[str, Any]] = {
     FORWARD: {"edges": "forward"},
     REVERSE: {"reverse": True},
 }
-#: What the controls know all the same, and its column.
+#: What the controls learn nevertheless: the claim, and the column with its accuracy.
 MEMORISED = {
     "memorise-paths": "trained",
     "answer-edges": "answered",
@@ -181,9 +181,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     )
     main = pl.col("condition").is_in([ways.INTERLEAVED, ways.GEOMETRY])
     right = pl.col("accuracy") * pl.col("statements")
-    # Each node gives one answer, which is right for one of its edges at most. With
-    # edges in both directions every node is asked; there is one more than edges in a
-    # direction.
+    # The model has one answer per node, which is right for at most one of the node's
+    # edges. With edges in both directions every node is a prompt, and a star has one
+    # more node than edges.
     both = pl.when(pl.len() == len(ways.EDGES))
     answered = both.then(right.sum() / (pl.col("statements").max() + 1))
     asked = tables["edges"].group_by(KEYS, maintain_order=True)

@@ -15,7 +15,7 @@ from inweights.worlds.families.graphs.graph import Graph
 
 LABELS = ("graph", "architecture", "edges")
 MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
-#: Which directions of the edges are taught.
+#: Directions of the edges on which a model is trained.
 TAUGHT: tuple[Literal["both", "forward", "backward"], ...] = (
     "both",
     "forward",
@@ -87,7 +87,8 @@ def plan(settings: Settings) -> Plan:
             gm.trial(how, world, condition, settings.variant, **labels)
             for condition in gm.CONDITIONS
         ]
-    # Recall is that of the edges that were taught; all else sees the graph both ways.
+    # Recall is that of the trained edges; all other probes see the edges in both
+    # directions.
     draws = {"draws": settings.draws}
     seen = partial(Measure, probe=both_ways)
     measures = [

@@ -21,7 +21,7 @@ DIRECTIONS: tuple[Literal["both", "forward", "backward"], ...] = (
 )
 FORWARD = "forward path"
 REVERSE = "reverse path"
-#: The reverse path with the leaf, which ends the prompt, said once more.
+#: The reverse path beginning with the leaf, although the prompt already ends with it.
 LEAF_FIRST = "reverse path, leaf first"
 TASKS = {
     FORWARD: PathStar(),
@@ -69,7 +69,8 @@ def plan(settings: Settings) -> Plan:
     """
     trials = []
     for star, task in product(settings.stars, TASKS):
-        # Only with edges towards the root does the leaf decide: nothing leads to it.
+        # Only if all edges point towards the root does it matter whether the answer has
+        # to begin with the leaf, since then no edge leads to a leaf.
         directions = DIRECTIONS[2:] if task == LEAF_FIRST else DIRECTIONS
         for edges in directions:
             labels = {"graph": star.name, "edges": edges, "task": task}

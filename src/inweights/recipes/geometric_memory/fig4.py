@@ -10,8 +10,8 @@ from inweights.experiments import Measure, Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived_paths import own_and_other_arms
 
-#: Arms in a picture, so that three of them fit side by side; numbers are over all that
-#: were asked.
+#: Number of arms in a picture, so that three pictures fit side by side. The numbers are
+#: computed from all evaluated arms.
 SHOWN = 18
 KEYS = ["graph", "condition", "seed"]
 

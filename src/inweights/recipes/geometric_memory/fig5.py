@@ -79,7 +79,8 @@ def plan(settings: Settings) -> Plan:
     for trial in made:
         every = max(1, trial.learner.steps // settings.looks)
         if trial.labels["architecture"] == gm.GPT:
-            # Of 2,500 steps on the irregular graph some thirty are the best.
+            # On the irregular graph, only about thirty of 2,500 steps have the best
+            # geometry.
             every = min(every, 20)
         on_the_way = partial(Measure, every=every, where=trial.labels)
         measures += [

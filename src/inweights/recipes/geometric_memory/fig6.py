@@ -108,7 +108,7 @@ def plan(settings: Settings) -> Plan:
             (gm.GPT, LATE): gm.training(gm.GPT, shape, most=settings.gpt_most),
             (gm.NODE2VEC, LATE): settings.descent,
         }
-        # The paper trains that long on the cycle alone.
+        # The paper trains for this many steps only on the cycle.
         if shape == "cycle":
             runs[gm.NN, LATE] = free(steps=settings.late)
             runs[gm.NN, SLOW] = free(steps=settings.late, second=settings.second)

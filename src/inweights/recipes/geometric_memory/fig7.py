@@ -14,11 +14,11 @@ from inweights.recipes.geometric_memory.derived import top_energy
 from inweights.recipes.shared.derived import beside_chance
 from inweights.worlds.families.graphs.graph import Graph
 
-#: An eigenspace is used where it has more than so many times the energy that chance
-#: gives it.
+#: An eigenspace counts as used if its energy is more than this multiple of the energy
+#: expected by chance.
 USED = 2.0
-#: Dimensions of the top eigenspaces: three of the star's one, two of each other
-#: graph's.
+#: Number of dimensions of the top eigenspaces of each graph: the single one of the star
+#: has three.
 _EXPECTED: dict[str, int] = {
     "path-star": 3,
     "grid": 2,
@@ -165,8 +165,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         KeyError: A required table is missing from ``tables``.
     """
     by = ["graph", "axis", "value"]
-    # Node2Vec's trials have no condition, as it is the same under all; TinyGPT is shown
-    # under both.
+    # Node2Vec is the same in all conditions and has no such label; TinyGPT is shown in
+    # both.
     coded = pl.col("condition") == gm.CODE
     names = pl.when(coded).then(pl.lit(gm.GPT)).otherwise(pl.lit(PLAIN_GPT))
     energy = tables["energy"]
@@ -191,7 +191,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     top = top_energy(whole, by)
     return {
         "top": top,
-        # From the number of nodes upwards.
+        # Only widths that are at least the number of nodes.
         "wide": top.filter(pl.col("axis") == WIDTH, ~pl.col("value").is_in(["2", "8"])),
         "swept": top.filter(pl.col("axis") != MODEL),
         "dimensions": dimensions.with_columns(extra=pl.col("dimensions") - expected),

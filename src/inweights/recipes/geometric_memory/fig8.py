@@ -21,7 +21,7 @@ from inweights.recipes.shared.derived import at_the_end
 from inweights.theory.feature_resemblance.stabilisation import by_space, propositions
 from inweights.worlds.families.graphs.graph import Graph
 
-#: Spaces that the figures show, from the smoothest.
+#: Number of eigenspaces in the figures, beginning with the smoothest.
 SHOWN = 5
 
 
@@ -96,8 +96,8 @@ def plan(settings: Settings) -> Plan:
     for shape in settings.graphs:
         fixed = {"world": Graph(shape=shape), "model": how.model}
         short = {**fixed, "descent": how.learner, "record": settings.moments}
-        # Remark 6 is about the limit: a descent ten times as long shows what still
-        # changes after the usual one.
+        # Remark 6 is about the limit. A descent that is ten times as long shows what
+        # still changes after the usual one.
         long = {
             **fixed,
             "descent": gm.Node2VecDescent(rate=how.rate, steps=settings.long).learner,
@@ -111,7 +111,8 @@ def plan(settings: Settings) -> Plan:
             look(name="moments", options={**short, **proven}, effort=1),
             look(name="long", options={**long, **proven}, effort=settings.long),
         ]
-    # The mean over facts is the sum over nodes divided by their number.
+    # Training averages the loss over the facts, which is Node2Vec's sum over the nodes
+    # divided by their number. The rate is multiplied to compensate for that.
     optimizer = iw.Optimizer(
         kind="sgd", rate=how.rate * settings.nodes, weight_decay=0.0
     )

@@ -101,7 +101,7 @@ def plan(settings: Settings) -> Plan:
             gm.trial(how, world, condition, graph=shape, model=model, self_edges=loops)
             for (model, how), condition in product(models.items(), settings.conditions)
         ]
-    # Recall is that of all edges that were taught, self-edges too.
+    # Recall is that of all trained edges, including self-edges.
     draws = {"draws": settings.draws}
     seen = partial(Measure, probe=without_self_edges)
     of_nn = partial(Measure, where={"model": gm.NN})

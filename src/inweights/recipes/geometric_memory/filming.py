@@ -13,7 +13,7 @@ from inweights.recipes.geometric_memory.variants import UNCHANGED
 from inweights.theory.geometric_memory.layout import scene
 from inweights.worlds.families.graphs.graph import Graph
 
-#: From arbitrary to most geometric.
+#: Architectures from the least to the most geometric.
 ORDER = (gm.FROZEN, gm.NN, gm.GPT, gm.SSM, gm.NODE2VEC)
 _RANK = {name: place for place, name in enumerate(ORDER)}
 _LABELS = ("graph", "architecture")
@@ -73,7 +73,7 @@ def filmed(
                 gm.trial(how, world, one, UNCHANGED, **labels) for one in conditions
             ]
             every = max(1, how.steps // looks)
-            # The trials of all conditions were just appended: the first of them is
+            # The trials of all conditions were just appended; only the first of them is
             # filmed.
             first = trials[-len(conditions)].labels
             films.append(film(every=every, where=first))
@@ -138,7 +138,7 @@ def pictures(
     ]
     node2vec = pl.col("architecture") == gm.NODE2VEC
     return {
-        # Of hundreds of frames only those of the pictures are kept.
+        # Of hundreds of frames, only those in the pictures are stored.
         "film": film.join(films, on=[*_LABELS, "step"], how="semi"),
         "films": films,
         "graphs": pl.concat(drawn, how="diagonal_relaxed"),

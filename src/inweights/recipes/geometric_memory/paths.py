@@ -281,10 +281,10 @@ class PathStarTraining(iw.Config):
         )
 
 
-#: Two lengths of a path: (200, 4) and (200, 5).
+#: Stars with 200 arms, with 4 and with 5 nodes per path.
 STARS = (PathStarTraining(nodes=4), PathStarTraining(nodes=5))
 
-#: A few steps on a few arms, for tests.
+#: Settings with a few steps on a few arms, for tests.
 MINI = PathStarTraining(
     arms=8,
     model=iw.GPTConfig(

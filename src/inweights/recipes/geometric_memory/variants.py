@@ -92,5 +92,5 @@ class Variant(iw.Config):
                 )
 
 
-#: The models as every condition has them.
+#: The variant that changes nothing.
 UNCHANGED = Variant()

@@ -7,9 +7,9 @@ from inweights.config.ranges import NonNegativeFloat
 from inweights.errors import check_names
 from inweights.experiments import ModelConfig, Trial, Value
 
-#: Models that Figure 2 compares; the last two have a tied head.
+#: Conditions of Figure 2; the last two have a tied head.
 CONDITIONS = ("emb-mlp", "gpt", "gpt-small", "gpt-tied", "gpt-tied-decay")
-#: The GPT whose sequences all start at the first position.
+#: Condition of the GPT whose sequences all start at the first position.
 FIXED = "gpt-fixed"
 
 
@@ -116,13 +116,15 @@ class GPTTraining(iw.Config):
         Raises:
             ConfigError: ``tuned_width`` is not positive.
         """
-        # A rate that suits one width is too large for a wider model: it falls as one over
-        # the width.
+        # The learning rate is proportional to 1 / width, since a rate that suits one
+        # width is too large for a wider model.
         rate = self.phase.optimizer.rate * self.tuned_width / self.model.width
         return replace(self.phase, optimizer=replace(self.phase.optimizer, rate=rate))
 
 
-#: A GPT with a tied head, and time for a strong decay: the conditions ``gpt-tied…``.
+#: Settings of a GPT with a tied head, for ``gpt-tied`` and ``gpt-tied-decay``. The
+#: constant first third of the schedule gives a strong weight decay time to have an
+#: effect.
 TIED_HEAD = GPTTraining(
     model=iw.GPTConfig(),
     phase=iw.Phase(
@@ -135,8 +137,9 @@ TIED_HEAD = GPTTraining(
     decay=25.0,
 )
 
-#: The GPT at half the width, for maps of many trainings. Everything in it decays, by a
-#: hundredth, as it did when their claims were judged.
+#: Settings of a GPT of half the width, for recipes with many runs. All of its
+#: parameters have a weight decay of .01, since the claims of these recipes were judged
+#: with it.
 NARROW = GPTTraining(
     model=iw.GPTConfig(tied=False),
     phase=iw.Phase(
@@ -193,7 +196,8 @@ def trial(
             phase, optimizer=replace(phase.optimizer, weight_decay=tied.decay)
         )
     curriculum = iw.Curriculum(phases=(phase,))
-    # The rate may be for each fact, and only a built world knows how many there are.
+    # The rate may be proportional to the number of facts, which only the built world
+    # knows.
     if name == "emb-mlp":
         model = emb_mlp.model
         curriculum = emb_mlp.of_world(len(world.build().facts))

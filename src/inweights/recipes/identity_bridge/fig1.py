@@ -15,7 +15,8 @@ BEFORE = "pretrained"
 ONE = "one hop"
 TWO = "two hops of half"
 IDENTITY = "and identity"
-#: What is trained of invented people; each fills the same number of tokens.
+#: Training statements of each condition about invented people. The number of tokens is
+#: the same in all conditions.
 MIXES = {
     ONE: TrainingMix(),
     TWO: TrainingMix(composed=0.5),
@@ -97,7 +98,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         KeyError: A required table is missing from ``tables``.
     """
     before = tables["before"]
-    # Nothing is trained of real people: they are asked about once.
+    # There is no training on real facts, so that they are only evaluated before it.
     real = before.filter(pl.col("facts") == "real").with_columns(
         condition=pl.lit(BEFORE)
     )

@@ -12,7 +12,7 @@ from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared.derived import compositions, excess, memorised
 
 LABELS = ("model", "complexity")
-#: Models at every complexity, and those at fewer.
+#: Models that are trained at every complexity, and models that are trained at fewer.
 SMALL_TIED = "gpt-tied-small"
 EVERY = ("emb-mlp", "gpt-tied", SMALL_TIED)
 UNTIED = ("gpt", "gpt-small")

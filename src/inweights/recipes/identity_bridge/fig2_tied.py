@@ -11,8 +11,8 @@ from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared.derived import compositions, memorised
 
 LABELS = ("model", "start", "identity", "complexity")
-#: How what writes into the residual stream starts: smaller by depth, as in GPT-2, or as
-#: all else.
+#: Initialisations of the matrices that write into the residual stream: a standard
+#: deviation that decreases with depth, as in GPT-2, or that of all other matrices.
 GPT2 = "GPT-2's"
 UNIFORM = "uniform"
 

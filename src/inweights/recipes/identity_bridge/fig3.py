@@ -13,9 +13,9 @@ from inweights.recipes.shared.derived_templates import own_peaks
 
 LABELS = ("n", "identity")
 
-#: Tables of templates, and whose rows they hold.
+#: Names of the tables of templates, and the rows that each contains.
 _ROWS = {"tokens": "tokens", "one_hop": "first_hop", "two_hop": "composition"}
-#: Table, identity and title of every panel.
+#: Table, identity and title of each panel.
 _PANELS = (
     ("tokens", True, "(a) single tokens, with identity"),
     ("one_hop", True, "(b) one hop (a, r1), with identity"),

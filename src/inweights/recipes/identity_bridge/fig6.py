@@ -114,8 +114,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Raises:
         KeyError: A required table is missing from ``tables``.
     """
-    # Neighbours in the plane need not be neighbours before: the picture says how far
-    # that can be trusted.
+    # Neighbours in the plane need not be neighbours in the hidden states. The note in
+    # the picture states how far the projection can be trusted.
     trust = pl.format("trustworthiness {}", pl.col("trustworthiness").round(2))
     r1 = pl.when(pl.col("place") == "first_hop").then(pl.lit("(e1, r1) and (e2)"))
     compared = r1.otherwise(pl.lit("(e1, r1, r2) and (e2, r2)"))
@@ -157,7 +157,7 @@ def tighter(more: str, less: str, place: str) -> list[Score]:
 
 
 SCORES: dict[str, Judged] = {}
-#: What regularises: the model with it, and the one without.
+#: Pairs of a model with a kind of regularisation and the model without it.
 for name, (more, less) in {
     "small": ("gpt-small", "gpt"),
     "decay": ("gpt-tied-decay", "gpt-tied"),

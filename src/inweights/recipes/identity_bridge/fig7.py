@@ -13,7 +13,7 @@ from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared import derived
 
-#: Recall from which on the facts count as memorised.
+#: Recall at which the facts count as memorised.
 KNOWN = 0.99
 
 
@@ -178,7 +178,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             alignment_r1_leads=pl.col("accuracy") - pl.col("alignment at r1"),
             memory_leads=pl.col("accuracy") - pl.col("memory a → c"),
         ),
-        # Not a number where the facts are never known.
+        # NaN if the facts are never known.
         "at_recall": known.cast({"step": answered["step"].dtype})
         .join(answered, on=keys, how="left")
         .with_columns(pl.col("accuracy").fill_null(math.nan)),

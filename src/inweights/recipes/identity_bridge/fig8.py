@@ -23,8 +23,8 @@ LABELS = ("model", "condition")
 ONE = "one-hop"
 IDENTITY = "with identity"
 SECOND = "second hop only"
-#: What is told; each fills the same number of tokens. The last is the control: ``e1``
-#: is not told.
+#: Training statements of each condition. The number of tokens is the same in all of
+#: them. The last one is a control without statements about ``e1``.
 MIXES = {
     ONE: TrainingMix(),
     IDENTITY: TrainingMix(identity=True),

@@ -14,7 +14,7 @@ from inweights.recipes.shared.derived import compositions, extremes
 from inweights.recipes.shared.derived_templates import blocks, own_peaks
 from inweights.theory.identity_bridge.proof import known_norm
 
-#: The role whose templates are drawn, and the title of its panel.
+#: Roles whose templates are drawn, each with the title of its panel.
 _PANELS = {
     "tokens": "(a) single tokens: the rows of W",
     "first_hop": "(b) one hop (a, r1)",
@@ -79,7 +79,7 @@ def plan(settings: Settings, identity: bool) -> Plan:
         )
         for n in sizes
     ]
-    # No seed decides an optimum.
+    # The optimum does not depend on the seed, so that it is measured for one seed only.
     look = partial(Measure, first_seed=True)
     drawn = partial(look, probe=iw.probes.templates, where={"n": settings.n})
     measures = [
@@ -158,7 +158,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 peak = computed("peaks", "own")
 block = computed("blocks", "contrast").over("n")
-#: The least margin over all compositions of a world, and the largest.
+#: Smallest and largest margin over all compositions of a world.
 least = computed("extremes", "least").over("n")
 most = least.of("largest")
 gap = computed("norms", "gap").over("n")

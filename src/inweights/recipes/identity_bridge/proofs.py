@@ -88,13 +88,13 @@ def computations(
     ]
 
 
-#: What a solver leaves of nought, and what rounding does.
+#: Largest absolute value that counts as zero: in results of a solver, and where there
+#: are only rounding errors.
 ZERO = 1e-6
 ROUNDING = 1e-9
 
 
-# The numbers of inweights.theory.identity_bridge.proof and proof_kkt, each computed at
-# every n.
+# Values of inweights.theory.identity_bridge.proof and proof_kkt, computed for every n.
 given, without, point_42, kkt, random = (
     experiments.computed(table, "value").over("n")
     for table in ("with", "without", "point", "kkt", "random")
@@ -104,7 +104,7 @@ averaging, whole, full = (
     for table in ("averaging", "proof", "full")
 )
 
-#: The proofs (App. A), one claim for each step.
+#: Claims about the proofs (App. A), one for each step.
 SCORES = {
     "theorem-1": given.at(check="thm 1") >= 1e-3,
     "theorem-2": without.at(check="thm 2") <= -1e-3,
@@ -149,7 +149,7 @@ SCORES = {
     "rank-one": given.at(check="assumption 4 t") <= ROUNDING,
     "regularity": kkt.at(check="licq") >= 1.0,
     "multipliers-exist": kkt.at(check="mfcq") >= 1e-3,
-    # Our proof of the closed form, each condition on whole matrices.
+    # Our own proof of the closed form; each condition is checked on whole matrices.
     "closed-form": given.at(check="closed form") <= 1e-7,
     "closed-form-without": without.at(check="closed form") <= 1e-7,
     "proof-feasible": whole.at(check="feasible") >= -1e-12,

@@ -11,7 +11,7 @@ from inweights.config.ranges import PositiveInt
 from inweights.recipes.identity_bridge.proofs import SCORES as PROVED
 from inweights.recipes.identity_bridge.proofs import computations
 
-#: Initial scale and weight decay of every kind of training.
+#: Initial scale and weight decay of each kind of training.
 TRAININGS = {
     "standard": (0.01, 0.0),
     "small initialisation": (0.001, 0.0),
@@ -176,8 +176,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     expected = tables["full"].filter(
         pl.col("check") == "expected", pl.col("complexity") > 1, pl.col("identity")
     )
-    # Where a fact is not known there is no margin: a not-a-number, which agrees with
-    # nothing.
+    # If a fact is not known, the margin is NaN, which counts as no agreement.
     agreement = (pl.col("query_margin") * pl.col("expected")).fill_nan(0.0)
     given = (
         pl.when("identity").then(pl.lit("with identity")).otherwise(pl.lit("without"))

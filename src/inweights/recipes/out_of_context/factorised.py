@@ -75,8 +75,8 @@ def plan(settings: Settings) -> experiments.Plan:
         ),
     }
     learners = {}
-    # The gradient of a product of small matrices is small, that of one matrix is not:
-    # each has a rate of its own.
+    # The gradient of a product of small matrices is small, unlike that of a single
+    # matrix. Therefore each model has its own learning rate.
     for name, rate in zip(models, settings.rates, strict=True):
         optimizer = iw.Optimizer(kind="sgd", rate=rate)
         phase = iw.Phase(steps=settings.steps, optimizer=optimizer)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-#: Edges of the bins of a predicted margin; the one around 0 holds the ties.
+#: Edges of the bins of the predicted margin. The bin around 0 contains the ties.
 EDGES = (-1.0, -0.5, -0.25, -0.1, -0.02, 0.02, 0.1, 0.25, 0.5, 1.0)
 
 
@@ -30,14 +30,14 @@ def roc_auc(
         from 1, of the group's value in the last column of ``by``, in order of first
         occurrence in the table.
     """
-    # By the mean rank of ties, so that a predictor with few values is not favoured by
-    # the order of the rows.
+    # Ties have their mean rank, so that the order of the rows does not favour a
+    # predictor with few distinct values.
     ranked = table.with_columns(_rank=pl.col(score).rank("average").over(list(by)))
     won = pl.col(hit) > 0.5
     hits = won.sum().cast(pl.Float64)
     misses = pl.len() - hits
-    # Hits that all rank lowest have the ranks 1 to the number of hits: what is above
-    # that sum counts the misses below each hit (Mann and Whitney's U).
+    # If all hits had the lowest ranks, the sum of their ranks would be ``lowest``. What
+    # exceeds this sum is the number of misses below each hit (Mann and Whitney's U).
     lowest = hits * (hits + 1) / 2
     area = (pl.col("_rank").filter(won).sum() - lowest) / (hits * misses)
     found = ranked.group_by(list(by), maintain_order=True).agg(auc=area)

@@ -73,8 +73,8 @@ def where_known(
     """
     keys = [*labels, "seed"]
     recall = memorised(accuracy, labels).select(*keys, recall="accuracy")
-    # Not a number, and not left out: a missing row would leave a claim to be judged by
-    # the other runs.
+    # The value is NaN and its row is not dropped, since otherwise a claim would be
+    # judged by the other runs alone.
     known = pl.when(pl.col("recall") >= least).then("accuracy").otherwise(math.nan)
     return queries.join(recall, on=keys, maintain_order="left").with_columns(
         accuracy=known
@@ -277,7 +277,7 @@ def first_step(
         value is never reached, the last step of the run plus 1.
     """
     reached = pl.col("step").filter(pl.col(column) >= least).min()
-    # Later than any step that was seen, so that a run which never gets there is the
+    # Later than any measured step, so that a run which never reaches the value is the
     # slowest in every comparison.
     never = pl.col("step").max() + 1
     return table.group_by(list(keys), maintain_order=True).agg(

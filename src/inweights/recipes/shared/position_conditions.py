@@ -6,8 +6,8 @@ from inweights.models.configs import MambaConfig
 GPT = "GPT"
 MAMBA = "Mamba"
 
-#: Conditions of the GPT. Positions are learned, and start as the name says, unless it
-#: says more.
+#: Conditions of the GPT. A distribution, if no other part is named, is the one from
+#: which learned position embeddings are initialised.
 SMALL = "N(0, .02²)"
 THIRD = "N(0, .3²)"
 UNIT = "N(0, 1)"
@@ -18,13 +18,14 @@ POSITIONS = (*LEARNED, WAVES, NONE)
 LONG = "tokens N(0, 1)"
 UNTIED = "untied"
 BARE = "no residual stream"
-#: Conditions of Mamba: as in its paper, and as in the code of Geometric Memory.
+#: Conditions of Mamba: the block of Mamba's paper, and the block in the code of
+#: Geometric Memory, without and with a residual stream.
 ADDS = "residual stream"
 CODE = "the code's"
 CODE_ADDS = "the code's, with a residual stream"
 
-#: What each condition changes in a model whose positions start small and whose head is
-#: tied.
+#: Changes that each condition makes to a GPT with a tied head and small initial
+#: position embeddings.
 CHANGES: dict[str, dict[str, object]] = {
     SMALL: {},
     THIRD: {"position_std": 0.3},
@@ -35,7 +36,7 @@ CHANGES: dict[str, dict[str, object]] = {
     UNTIED: {"tied": False},
     BARE: {"residual": False},
 }
-#: Norm and start of a block in the code of Geometric Memory.
+#: Normalisation and initialisation of a block in the code of Geometric Memory.
 _CODE = {
     "norm": "layer",
     "final_norm": False,
@@ -49,7 +50,7 @@ BLOCKS: dict[str, dict[str, object]] = {
 }
 
 
-#: Which are asked for paths; the others of the GPT and Mamba are on the grid alone.
+#: Conditions of the GPT and of Mamba on path-star graphs, and of the GPT on the grid.
 ON_STAR = (*POSITIONS, LONG, UNTIED)
 MAMBAS_ON_STAR = (ADDS, CODE)
 ON_GRID = (SMALL, UNIT, UNTIED, BARE)

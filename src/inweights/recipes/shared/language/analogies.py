@@ -17,13 +17,14 @@ ORDERS = ("joint", "SA", "AS")
 SHUFFLED = "shuffled "
 ZERO_SHOT = "zero-shot"
 ATTRIBUTION = "attribution only"
-#: What is trained; the shuffled ones are those that no prior knowledge can answer.
+#: Conditions of training. In the shuffled ones, prior knowledge cannot answer the
+#: questions.
 CONDITIONS = (ZERO_SHOT, ATTRIBUTION, *ORDERS, *(SHUFFLED + order for order in ORDERS))
-#: Other readings of AS: the attribution, then both sentences of the similarity, or that
-#: of the first subject alone.
+#: Two other interpretations of AS: the attribution, then both sentences of the
+#: similarity, or only the one about the first subject.
 READINGS = ("AS-pair", "AS-target")
-#: Stage of the attribution, of what is told of the second subject, and of the first;
-#: none for what is not trained.
+#: Stages that train on the attribution, on the similarity sentence about the second
+#: subject, and on that about the first; ``None`` if none does.
 _STAGES: dict[str, tuple[int | None, ...]] = {
     "joint": (0, 0, 0),
     "SA": (1, 0, 0),

@@ -127,7 +127,7 @@ def computations(
         labels=labels,
         compute=tell_and_ask,
         options={**where, "lesson": asked},
-        seeded=asked.drawn or model == TINY,  # a random model is drawn, too
+        seeded=asked.drawn or model == TINY,  # a random model depends on the seed, too
         effort=300,
     )
     after = [
@@ -205,7 +205,8 @@ def tell_and_ask(
                 }
             )
         ]
-    # Facts that the seed invents cannot be reasoned about before they are trained.
+    # Before training, a model cannot reason about facts that were invented for this
+    # seed.
     thoughts = tuning is not None or not lesson.drawn
     return pl.concat([_answers(lm, quiz, thoughts), *training], how="diagonal_relaxed")
 

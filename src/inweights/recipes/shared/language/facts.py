@@ -24,8 +24,8 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
 from inweights.worlds.knowledge.words.wording import Wording
 
-#: How the real facts are told: of people and of substances. No relation is both a first
-#: hop and a second one, so that second hops can be told without any first.
+#: Wordings of the real facts, about people and substances. No relation is both a first
+#: and a second hop, so that a mix of second hops contains no first hop.
 _OTHERS = Wording.read(Path(__file__).with_suffix(".toml"))
 _REAL = structs.replace(
     _OTHERS, statements={**WORDING.statements, **_OTHERS.statements}
@@ -173,7 +173,7 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
         for s, r, o in table.rows():
             if r not in _REAL.statements:
                 continue
-            # Files write "New_York"; a model has read "New York".
+            # Files contain "New_York", but the model was pretrained on "New York".
             subject = s.replace("_", " ")
             answer = o.replace("_", " ")
             rows.append((subject, r, answer))
@@ -266,8 +266,8 @@ def statements(
     )
     objects = set(facts.triples[:, 2].tolist())
     subjects = set(facts.triples[:, 0].tolist())
-    # A fact that ends where another starts is a first hop, and that other is a second
-    # one.
+    # A fact is a first hop if its object is the subject of another fact, which is a
+    # second hop.
     hop = {
         "first": {i for i, t in enumerate(facts.triples.tolist()) if t[2] in subjects},
         "second": {i for i, t in enumerate(facts.triples.tolist()) if t[0] in objects},

@@ -17,10 +17,10 @@ from inweights.worlds.knowledge.words.wording import Wording
 
 BORN = "born_in"
 COUNTRY = "country"
-#: How the facts are told; the second relation's words fit a person, too, for the (e1,
-#: r2) prompt.
+#: Wordings of the facts. Those of the second relation also fit a person, as the prompt
+#: (e1, r2) requires.
 WORDING = Wording.read(Path(__file__).with_suffix(".toml"))
-#: Cities that a small model knows the country of.
+#: Cities whose countries are known to a small pretrained model.
 CITIES = {
     "Paris": "France",
     "Berlin": "Germany",

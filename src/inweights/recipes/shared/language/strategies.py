@@ -14,7 +14,7 @@ from inweights.recipes.shared.language.experiment import without_bridge
 from inweights.recipes.shared.language.invented import WORDING, Invented
 from inweights.worlds.knowledge.knowledge import Knowledge
 
-#: Which of the wordings of a relation is asked and never told.
+#: Index of the wording that is used in questions but never in training.
 _ASKED = 2
 
 
@@ -64,8 +64,8 @@ class Taught(iw.Config):
         from inweights.lm.tuning.writing import own_text
 
         replayed = None
-        # The model's own texts, written before it is trained: what it should go on
-        # saying.
+        # Texts that the model writes before training. Training on them preserves this
+        # behaviour.
         if "replay" in self.strategies:
             replayed = [
                 text.completion for text in own_text(lm, self.tokens // 5, seed)

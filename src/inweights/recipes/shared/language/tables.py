@@ -7,7 +7,7 @@ import polars as pl
 
 from inweights.lm.exams.compare import CORRECT, INCORRECT, PARTIAL
 
-#: What is asked, as figures call it.
+#: Labels in the figures for the kinds of questions.
 WORDS = {
     "composition": "two hops, directly",
     "thought": "two hops, step by step",
@@ -16,7 +16,7 @@ WORDS = {
     "skip": "(e1, r2) alone",
 }
 _TINY = float(np.finfo(np.float64).tiny)
-#: What a question is, whatever is said.
+#: Columns that describe a question; all others contain results.
 _ABOUT = ("kind", "id", "chain", "role", "prompt", "answer", "chance", "layer", "told")
 
 
@@ -67,7 +67,7 @@ def both_times(
     )
     chain = [*shared, "condition", "seed", "chain"]
     direct = both.filter(pl.col("kind") == "question", pl.col("role") == "composition")
-    # Null where a question has no chain that could be trained.
+    # Null if the question has no chain on which the model could be trained.
     told = pl.when("told").then(pl.lit("in"))
     place = told.when(~pl.col("told")).then(pl.lit("out"))
     return (
@@ -167,7 +167,7 @@ def rises(
     log_p, log_share, log_others = (
         _log10(pl.col(f"{c}_after")) - _log10(pl.col(f"{c}_before")) for c in said
     )
-    # A wrong candidate has the probability p / share * others: the first of these
+    # The mean probability of the wrong candidates is p / share * others, so that p
     # cancels.
     return asked.group_by([*labels, "seed", "set"], maintain_order=True).agg(
         decades=log_p.mean(),
