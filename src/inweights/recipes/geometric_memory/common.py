@@ -33,8 +33,7 @@ OF_PRECISION = (BF16, *CONDITIONS)
 Shape = Literal["path-star", "grid", "cycle", "irregular"]
 #: The four tiny graphs (C.3): 17, 16, 15 and 16 nodes.
 GRAPHS: tuple[Shape, ...] = ("path-star", "grid", "cycle", "irregular")
-#: Number of top eigenspaces that have at least two dimensions together, as a picture
-#: needs.
+#: Number of top eigenspaces that together have the two dimensions of a picture.
 TOP: dict[str, int] = {
     "path-star": 1,
     "grid": 1,

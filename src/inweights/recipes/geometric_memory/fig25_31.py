@@ -57,8 +57,7 @@ FAST = "unit normal, rate .1"
 DECAY = "unit normal, weight decay 10"
 DROPOUT = "unit normal, dropout .4"
 KEPT = "unit normal, rate .001"
-#: Settings of Figures 25 to 31, in this order. The last one is our own: the control of
-#: Figure 31 without dropout.
+#: Settings of Figures 25 to 31; the last one is ours, the control without dropout.
 ABLATIONS: dict[str, Ablation] = {
     LOOPS: Ablation(self_edges=True),
     DEFAULT: Ablation(),
