@@ -117,7 +117,8 @@ def _apart(given: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """Separate a command's arguments from the options with a value that all commands accept."""
     words: list[str] = []
     asked: dict[str, str] = {}
-    # These options are removed before parsing, since they may also precede the command.
+    # These options are removed before parsing, because they may also precede the
+    # command.
     left = iter(w for w in given if w not in ("--debug", "--verbose"))
     for word in left:
         name, equals, value = word.partition("=")

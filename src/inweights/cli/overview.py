@@ -8,7 +8,7 @@ command, or a library that parses or prints.
 import textwrap
 from typing import NamedTuple
 
-#: Words with which the list is printed, if there are no other words.
+#: Words that print the list if they are the only ones.
 HELP = frozenset({"--help", "-h"})
 
 
@@ -160,7 +160,7 @@ def overview(width: int = 80) -> str:
 
 def _columns(entries: dict[str, str], left: int, width: int) -> list[str]:
     """Return lines with names on the left and their wrapped texts in a second column."""
-    below = left > width // 2  # if so, a text is printed below its name
+    below = left > width // 2  # if true, each text is printed below its name
     indent = " " * (6 if below else left)
     lines: list[str] = []
     for name, text in entries.items():

@@ -24,7 +24,7 @@ def explain(error: CycloptsError) -> str:
     """
     text = str(error)
     if not error.command_chain or error.target is None:
-        # There is no such command, and the parser's text lists some.
+        # The command is unknown; the parser's text already lists some commands.
         return text
     command = " ".join(("inweights", *error.command_chain))
     if isinstance(error, UnusedCliTokensError):

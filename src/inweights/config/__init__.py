@@ -83,7 +83,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         own = cls.__dict__.get("__post_init__")
-        if own is not None:  # it reads the values, and therefore comes second
+        if own is not None:  # it reads the values, so it runs after the checks
 
             def checked(self: Config) -> None:
                 self._take()
@@ -108,7 +108,7 @@ C = TypeVar("C", bound=msgspec.Struct)
 
 
 def __getattr__(name: str) -> Any:
-    if name != "to_dict":  # its name in version 0.1.0
+    if name != "to_dict":  # the function's name in version 0.1.0
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     warnings.warn(
         "config.to_dict is called config.to_plain", DeprecationWarning, stacklevel=2
@@ -278,7 +278,7 @@ def _replaced(now: Any, key: str, depth: int, value: Any, listed: bool) -> Any:
         changed[int(step)] = _replaced(now[int(step)], key, depth + 1, value, listed)
         return tuple(changed) if isinstance(now, tuple) else changed
     if isinstance(now, dict):
-        if step not in now and (now or depth + 1 < len(steps)):  # else an open mapping
+        if step not in now and (now or depth + 1 < len(steps)):  # {} accepts any key
             prefix = f"{where}." if where else ""
             raise unknown_name("key", key, [f"{prefix}{name}" for name in now])
         return {**now, step: _replaced(now.get(step), key, depth + 1, value, listed)}

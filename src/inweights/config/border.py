@@ -33,7 +33,7 @@ def as_python(value: Any) -> Any:
     """
     try:
         return _python(value)
-    except RecursionError:  # it contains itself, and the writer reports that
+    except RecursionError:  # the value contains itself; the writer reports this
         return value
 
 
@@ -105,8 +105,8 @@ def as_list(values: Any) -> Any:
     if isinstance(values, list | tuple | dict | type):
         return as_python(values)
     if getattr(getattr(values, "dtype", None), "kind", "") in ("M", "m"):
-        return list(values)  # tolist returns integers (nanoseconds)
-    for name in ("to_list", "tolist"):  # methods of series; of arrays and tensors
+        return list(values)  # tolist would return integers (nanoseconds)
+    for name in ("to_list", "tolist"):  # of polars series; of arrays and tensors
         if callable(method := getattr(values, name, None)):
             made = method()
             check_fine(values, made)

@@ -19,8 +19,8 @@ from zoneinfo import ZoneInfo
 
 from inweights.config.unfit import refuse
 
-#: Kinds of arrays that are determined by their bytes: numbers, booleans, strings,
-#: dates.
+#: Kinds of NumPy arrays (`dtype.kind`) whose content is determined by their bytes:
+#: numbers, booleans, strings and dates.
 _ARRAYS = frozenset("biufcSUMm")
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
@@ -134,7 +134,7 @@ def _moment_again(kind: Any, data: Any) -> Any:
 
 def _array(value: Any) -> list[Any]:
     kind = value.dtype
-    # A long double has unused bytes.
+    # A long double contains unused bytes, which may differ between equal numbers.
     largest = {"f": 8, "c": 16}.get(kind.kind, kind.itemsize)
     if kind.kind not in _ARRAYS or kind.itemsize > largest:
         refuse(value)

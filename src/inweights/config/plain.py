@@ -20,11 +20,11 @@ import msgspec
 from inweights.config.forms import FORMS
 from inweights.config.values import encode
 
-#: Types whose values are plain, and types of sequences, which are converted item by
-#: item.
+#: Types of values that are already plain, and types of sequences, which are converted
+#: item by item.
 _PLAIN = frozenset({int, str, bool, type(None)})
 _ROWS = (list, tuple, set, frozenset)
-#: Types that msgspec writes as strings or numbers.
+#: Modules of types that msgspec converts to strings or numbers.
 _WRITTEN = ("datetime", "decimal", "uuid", "enum")
 
 
@@ -149,17 +149,18 @@ def _by_name(config: Any) -> Any:
 def _differs(one: Any, other: Any) -> bool:
     try:
         return bool(one != other)
-    except ValueError:  # arrays, whose comparison is an array
+    except ValueError:  # the comparison of arrays is an array, which has no truth value
         return True
 
 
 def _plain(value: Any, *, open_: bool, leave_out: Any) -> Any:
     kind = type(value)
-    # Most values are of these types, and further checks would take most of the time.
+    # Checked first, because most values have these types and the other checks are slow.
     if kind in _PLAIN or kind is float:
         return value
     if isinstance(value, msgspec.Struct):
-        # An Outside, the file that an option names, is a value like a path.
+        # An Outside, which represents a file or model named by an option, is a single
+        # value, like a path.
         return value if open_ and kind in FORMS else _fields(value, leave_out)
     if isinstance(value, Mapping) and (not open_ or kind is dict):
         table = {}

@@ -171,7 +171,8 @@ def _converted(
     try:
         return plain, msgspec.convert(plain, kind)
     except (msgspec.ValidationError, AttributeError) as error:
-        why = error  # an array in place of a mapping: msgspec asks for its keys
+        # Given an array in place of a mapping, msgspec raises an AttributeError.
+        why = error
         if isinstance(error, AttributeError):
             why = TypeError(f"expected `object`, got `{type(value).__name__}`")
     rows = as_lists(value)
@@ -211,7 +212,7 @@ def _types(kind: type[msgspec.Struct]) -> dict[str, tuple[Any, frozenset[type]]]
     checkable = {}
     for name in kind.__struct_fields__:
         hint = hints[name]
-        with contextlib.suppress(TypeError):  # such as a protocol, which is left alone
+        with contextlib.suppress(TypeError):  # such as a protocol, which is not checked
             msgspec.json.Decoder(hint)
             parts = set(get_args(hint) if isinstance(hint, UnionType) else (hint,))
             plain = parts & {int, float, str, bool, type(None)}

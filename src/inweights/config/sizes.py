@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from inweights.errors import ConfigError
 
-#: Largest size, unless another limit is given.
+#: Largest size, unless a check states another limit.
 MOST = 65_536
 
 

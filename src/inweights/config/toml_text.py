@@ -22,8 +22,8 @@ MAX_TEXT = 1_000_000
 MAX_KEY = 1_000
 MAX_PARTS = 32
 MAX_DEPTH = 32
-#: A string without an end extends to the end of its line or of the text, so that no
-#: character is scanned twice.
+#: Tokens of TOML. A string without an end extends to the end of its line or of the
+#: text, so that no character is scanned twice.
 _TOKEN = re.compile(
     r"""
     (?P<string> \"{3} (?: [^"\\] | \\. | "(?!"") )*+ (?:\"{3})?
@@ -81,7 +81,7 @@ def _measure(text: str) -> None:
     depth = 0
     fresh = True
     header = False
-    parts, length, dotted = 1, 0, False  # of the current key or number
+    parts, length, dotted = 1, 0, False  # for the current key or number
     for found in _TOKEN.finditer(text):
         kind = found.lastgroup
         piece = found[0]

@@ -45,7 +45,7 @@ _REMEDIES = {
     "deque": "list(value)",
     "generator": "list(value)",
 }
-#: Suggested replacement, by a base class.
+#: Suggested replacement of an object, by a base class of its class.
 _BASES = {
     Enum: "its value, value.value, or its name, value.name, and look it up within the function",
     bool: "bool(value)",

@@ -29,8 +29,8 @@ from inweights.config.forms import (
 from inweights.config.unfit import refuse
 from inweights.errors import ConfigError, unknown_name
 
-#: Function of a caller that extends the encoding, such as to objects that are found by
-#: name.
+#: Function of a caller that extends the encoding, for example to objects that are
+#: stored by name.
 Hook = Callable[[Any], Any]
 
 #: Largest depth of nested lists and dictionaries, and largest number of digits of an integer.
@@ -261,7 +261,7 @@ def digest(values: Any, length: int = 12) -> str:
         True
     """
     canonical = msgspec.json.encode(values, order="sorted")
-    # A null stands for None, or for a number that JSON cannot express.
+    # A null represents either None or a number that JSON cannot express, such as NaN.
     if b"null" in canonical and msgspec.json.decode(canonical) != values:
         canonical = msgspec.json.encode(_exact(values), order="sorted")
     return hashlib.sha256(canonical).hexdigest()[:length]

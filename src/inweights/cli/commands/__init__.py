@@ -38,8 +38,8 @@ def do(words: Sequence[str]) -> Any:
             propagates, too.
     """
     command = COMMANDS.get(words[0])
-    # For an option or a wrong name, all commands are registered, so that the message
-    # can list them.
+    # If the first word is an option or an unknown command, all commands are registered,
+    # so that the message can list them.
     if command is None:
         complete_app()
     else:
@@ -53,7 +53,7 @@ def do(words: Sequence[str]) -> Any:
         )
     except CycloptsError as error:
         raise ConfigError(explain(error)) from error
-    # Groups of options without any given option are added.
+    # Adds the groups of options of which no option was given.
     bound.apply_defaults()
     for group in bound.arguments.values():
         if isinstance(group, base.Common):

@@ -120,7 +120,7 @@ def _planned(
     model = lm.load_model(text.model, download=download)
 
     def count(texts: Sequence[str]) -> list[int]:
-        # The end of each text is learnt, too.
+        # The model also learns the token at the end of each text.
         return [len(model.tokens(one)) + 1 for one in texts]
 
     def costs(made: Augmented, each: float = 0.0) -> lm.Cost:
@@ -135,7 +135,7 @@ def _planned(
     if not text.limit:
         return made, cost
     number, unit = re.sub(r"(\d+)", r"\1 ", text.limit).split()
-    # A token is read once in each epoch. The measured time includes all epochs.
+    # Each token is read once per epoch. The measured time covers all epochs.
     each = cost.each / 60 if unit == "min" else lm.DEFAULT.epochs
     budget = int(int(number) / each)
     facts = made.train.filter(role="fact").unique("fact")["text"].to_list()
@@ -195,7 +195,7 @@ def augment(
     from inweights.audit import augment as make
     from inweights.audit import write_augmented
 
-    # Before the facts are read, which may take a minute.
+    # Options are checked before the facts are read, which may take a minute.
     added.check()
     text.check()
     knowledge = source.read(facts)

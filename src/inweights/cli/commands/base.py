@@ -48,12 +48,12 @@ def _make_app() -> App:
 
 app = _make_app()
 
-#: A switch that is off unless it is given.
+#: A switch, which is off by default.
 Flag = Annotated[bool, Parameter(negative=())]
 #: A whole number.
 Whole = Annotated[int, Parameter(converter=_whole)]
-# Help texts of options that several commands have. Those of other options are in
-# docstrings.
+# Help texts of options that several commands share. The help texts of all other options
+# are in docstrings.
 _PLUGIN = "A Python module or file to load first (a plugin); may be repeated."
 _DRY = "Only print a cost estimate: runs, steps, minutes, memory, and what is already stored."
 _HUB = "Allow downloads from the hub; otherwise only local files are read."

@@ -64,7 +64,8 @@ def describe(
 
     chosen = recipes.get_recipe(recipe)
     if part and not settings(chosen, part):
-        # Every part of a path can be given, so that the nearest name is one of all parts.
+        # All beginnings of paths are valid, so the message suggests the most similar of
+        # them.
         parts: set[str] = set()
         for one in settings(chosen):
             parts.update(accumulate(one.path.split("."), "{}.{}".format))

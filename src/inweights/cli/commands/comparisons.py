@@ -92,7 +92,7 @@ def compare_training(
         facts=Outside(name=facts), model=Outside(name=compared.model)
     )
     changes = [*_changes(given, compared, layout, facts), *choice.set]
-    # The folder of the run has this name, so that it contains no other characters.
+    # The name becomes part of a folder's name, so all other characters are replaced.
     name = re.sub(r"[^\w-]+", "-", Path(facts).stem).strip("-") or "facts"
     recipe = training_recipe(f"training/{name}", given)
     settings, seeds, config = recipe.resolve("cpu", choice.numbers, changes)
@@ -146,7 +146,8 @@ def _changes(
         "labels": {"name": layout.labels},
     }
     usual = to_plain(given)
-    # A default value is the same run, with the same key, whether it is given or not.
+    # Default values are left out, so that stating one does not change the key of the
+    # run.
     changed = {key: value for key, value in own.items() if value != usual[key]}
     return list(console.flat(changed))
 

@@ -150,7 +150,7 @@ def outcome_of(
     with console.progress(about=about) as progress:
         chosen["progress"] = progress
         execution["fresh"] = doing.fresh
-        # The following options apply only to a run.
+        # These options apply only to a run, not to an estimate.
         if not doing.dry_run:
             execution["command"] = request.command
             execution["observers"] = base.trackers(doing.tracker, per=doing.tracker_per)
@@ -234,7 +234,8 @@ def sweep(
 
     recipe = open_study(file)
     settings, numbers, _ = recipe.resolve("cpu", choice.numbers, choice.set)
-    # A process takes seconds to start, more than it would save in a small study.
+    # Starting a process takes seconds, which is more than it would save in a small
+    # study.
     jobs = doing.jobs or useful_processes(
         recipe.plan(settings), len(numbers), doing.device
     )

@@ -64,7 +64,7 @@ class HowSolved(Solving):
             optimum. This takes half of the time limit.
     """
 
-    # --help shows the descriptions of Solving.
+    # `--help` shows the descriptions of attributes in the docstring of Solving.
     __doc__ = Solving.__doc__
 
     advise: Annotated[bool, Parameter(name="--advice")] = True
@@ -146,8 +146,8 @@ def predict(
     if by == "training":
         from inweights.audit.prediction.by_training import predict_by_training
 
-        # Independent parts of the facts are predicted separately; small models learn the
-        # first part.
+        # The prediction solves one program for each independent part of the facts. The
+        # small models are trained on the first part.
         part = prediction.solution.program.world
         with console.progress() as watch:
             trained = predict_by_training(
@@ -226,7 +226,7 @@ def audit(
             progress=progress,
             watch=watch,
         )
-    # After the audit, which describes the file as it was.
+    # The facts are mended after the audit, which describes the file as it was.
     mended = mend(knowledge, near=written.near) if written.fix else None
     if written.fix and mended:
         write_mended(mended, written.fix)

@@ -209,7 +209,7 @@ def evaluate(
         _watch(Path(model), questions, dtype or "", loading, json=json)
         return
     if asking.card:
-        lm.card_of(Path(model))  # before minutes are spent
+        lm.card_of(Path(model))  # raises an error before minutes are spent
     asked = lm.read_exam(questions, chat=loading.chat)
     foreseen = None
     why = ""

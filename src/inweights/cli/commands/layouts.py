@@ -82,7 +82,8 @@ class Layout:
         try:
             return read(self.header or "")
         except UnclearHeaderError as unclear:
-            # Only the user can know: a wrong guess makes a header a fact, or drops a fact.
+            # The user is asked, because a wrong guess would make a header a fact, or
+            # drop a fact.
             answer = console.ask(f"{unclear}\nIs it a header?")
             if answer is None:
                 raise

@@ -8,7 +8,7 @@ from inweights.cli import console
 from inweights.cli.commands import base
 from inweights.errors import ConfigError, DataError
 
-#: Ends of the names of files of answers; no run has such a name.
+#: Suffixes of files of answers, with which no name of a run ends.
 _ANSWERS = (".json", ".jsonl")
 
 
@@ -109,7 +109,7 @@ def compare(
         read_answers,
     )
 
-    # Both must be answers, since a file may have the name of a run.
+    # Both must be files of answers, since a file may have the same name as a run.
     if holds_answers(first) and holds_answers(second):
         answers = [read_answers(path) for path in (first, second)]
         console.comparisons.answers(compare_answers(*answers), json=common.json)

@@ -97,7 +97,7 @@ def verify(
 
     check_names("scale", [scale], SCALES)
     if settling.dry_run:
-        # Recipes were timed only at this scale.
+        # The times of recipes are known only at this scale.
         if scale != "cpu":
             raise ConfigError(
                 f"verify --dry-run can estimate the cost only at scale 'cpu', got '{scale}'"
@@ -111,7 +111,8 @@ def verify(
         console.ledger.recorded(
             actions.record(scale, only=only, runs=runs, results=kept.into)
         )
-    # Stored results need no runs here: verdicts follow from the ledger and the scores.
+    # With stored results, the verdicts follow from the ledger and the scores, without
+    # runs.
     if place := kept.into or kept.source:
         board = actions.board(scale, only=only, results=place)
         claims = board.claims

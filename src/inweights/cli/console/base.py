@@ -246,8 +246,9 @@ def print_json(value: Any) -> None:
     """
     rows = msgspec.json.encode(value, enc_hook=lambda frame: frame.to_dicts())
     text = msgspec.json.format(rows).decode()
-    # Printed without rich, which would break lines. A terminal interprets more characters
-    # than JSON has to escape, such as marks of direction.
+    # Not printed with rich, which would break lines. Characters that a terminal would
+    # interpret, such as marks of direction, are escaped, although JSON does not require
+    # this.
     print(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 

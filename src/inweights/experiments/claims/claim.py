@@ -40,9 +40,9 @@ IN_A_SUBSTITUTE: dict[str, Verdict] = {
 #: Share of seeds that has to meet the target if a claim says *always*, *never* or
 #: *fails*.
 RELIABLE = 0.75
-#: Notes in place of a quote, if only a table or picture shows the claim; of a number,
-#: if none is printed or our copy of the text lacks it; and of either, if we have no
-#: copy.
+#: Notes in place of a quote (if only a table or picture shows the claim), of a number
+#: (if none is printed, or our copy of the text lacks it), and of either (if we have no
+#: copy).
 NO_WORDS = "none in words"
 NONE_PRINTED = "none printed"
 LOST = "lost in the text at hand"

@@ -17,7 +17,7 @@ from inweights.support.statistics import intervals
 
 #: Smallest number of seeds for which there is a verdict.
 MIN_SEEDS = 8
-#: Numbers of seeds from this one on are not proposed.
+#: If this many seeds or more would be needed, no number is proposed.
 _MANY = 10_000
 
 
@@ -87,8 +87,8 @@ def needed_seeds(
         fewest = max(fewest, first_seeds(claim, MIN_SEEDS, alpha))
     else:
         below = sum(target.falls_short(value, rounding) for value in values) / count
-        # The median lies where more than half of the values lie: the excess over one
-        # half measures its distance from the end of the target.
+        # The median is on the side of the target's end on which more than half of the
+        # values are. The excess over one half measures how certain this is.
         gap = max(inside, below, 1 - inside - below) - 0.5
         spread = 0.5
     if gap <= 0:

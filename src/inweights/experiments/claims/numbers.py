@@ -78,7 +78,8 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
         return Numbers(
             why=f"{diverged} of its runs diverged: their numbers are meaningless"
         )
-    # A seed without a number makes a case invalid: leaving it out would select seeds.
+    # If a seed has no number, the claim is not judged: leaving the seed out would be a
+    # selection.
     for case, numbers in cases.items():
         if any(map(math.isnan, numbers.values())):
             return Numbers(why=f"not a number for {case or 'it'}")
@@ -158,7 +159,7 @@ def _cases(
             key: (one, others[key]) for key, one in numbers.items() if key in others
         }
         numbers = {key: one - other for key, (one, other) in both.items()}
-        # Integers have no rounding errors.
+        # Differences of integers have no rounding errors.
         if both and not table.schema[score.column].is_integer():
             size = median(max(abs(one), abs(other)) for one, other in both.values())
     groups: dict[str, dict[int, float]] = {}
@@ -197,7 +198,7 @@ def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
         name for name in runs.columns if name == "seed" or every[name].n_unique() > 1
     ]
     if any(table.schema.get(name) != runs.schema[name] for name in keys):
-        return 0  # the rows belong to several runs, or to none
+        return 0  # the rows do not belong to single runs of the losses
     wheres = (score.where, score.minus) if score.minus else (score.where,)
     rows = pl.concat([table.filter(**where) for where in wheres])
     return runs.join(rows, on=keys, how="semi", nulls_equal=True).n_unique()
@@ -229,7 +230,7 @@ def _per_seed(
         .agg(pl.col(score.column).cast(pl.Float64).mean())
         .sort(keys)
     )
-    # A seed without any value has the mean NaN, so that it is not overlooked.
+    # A seed without any value has a null mean, which becomes NaN so that it is noticed.
     numbers = means[score.column].fill_null(math.nan)
     return dict(zip(means.select(keys).iter_rows(), numbers, strict=True))
 

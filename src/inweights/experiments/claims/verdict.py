@@ -266,8 +266,8 @@ def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
     return ClaimResult(**claim.about(), rule=claim.judged, **about)
 
 
-#: Order of verdicts, of which the smallest decides: a single failure fails the claim,
-#: and a single undecided case leaves it undecided.
+#: Rank of each verdict. The lowest rank among the cases decides: a single failure fails
+#: the claim, and a single undecided case leaves it undecided.
 _RANK: dict[Verdict, int] = {"not reproduced": 0, "undecided": 1, "reproduced": 2}
 
 

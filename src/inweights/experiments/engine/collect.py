@@ -79,14 +79,14 @@ def collect(
     if execution.fresh:
         for key, parts in work.parts.items():
             if store.has(key, MODEL_PART):
-                parts[MODEL_PART] = None  # the weights are computed again, too
+                parts[MODEL_PART] = None  # the weights must be computed again, too
                 store.forget(key, MODEL_PART)
         for one in work.requests:
             store.forget(*one.place)
     tasks = tasks_of(
         work, lambda owner, part: not store.has(owner, part), execution.device
     )
-    # Observers receive all tables, the stored ones before the first training ends.
+    # Observers receive all tables. Stored ones are reported before any training begins.
     made = set(chain.from_iterable(task.wanted for task in tasks))
     report_stored(
         [one for one in work.requests if one.place not in made], store, execution
@@ -194,7 +194,7 @@ def _do(
     total = sum(run.trial.learner.steps for run in work.runs.values())
     total += sum(one.steps for one in work.computations.values())
     before = total - sum(task.steps for task in tasks)
-    # An expired lease is noticed only by several checks while it lasts.
+    # Only repeated checks without a renewal show that a lease has expired.
     busy = min(BUSY, job.lease / 10) if job.lease else BUSY
     schedule = Schedule(
         tasks,

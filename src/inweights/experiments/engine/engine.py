@@ -121,7 +121,7 @@ def execute(
         place = execution.open_store(store.root)
         make = partial(collect, plan, chosen, place, execution, version=recipe.version)
         if folder.complete:
-            make()  # the weights that are missing
+            make()  # computes weights that are not stored yet
             return load(recipe, folder, execution.store)
         about = {"settings": config["settings"]}
         blank = Outcome(
@@ -175,7 +175,7 @@ def _fill(
         with _fitting(recipe, blank.overrides):
             made = make()
     except (ConfigError, DataError):
-        folder.discard()  # the run asks for something that does not exist
+        folder.discard()  # the request itself is invalid, so nothing can be continued
         raise
     except BaseException:
         folder.check()

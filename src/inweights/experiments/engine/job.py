@@ -124,14 +124,13 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
     if isinstance(task, LearnTask) and any(map(_is_only_here, task.runs)):
         return False
     try:
-        # Names are searched for in the text that would be sent, so that none is
-        # overlooked.
+        # Names are extracted from the text that would be sent, so that none is missed.
         text = msgspec.json.encode(to_wire(task)).decode()
-    except ConfigError:  # a user's object, such as a dataclass, that cannot be encoded
+    except ConfigError:  # an object of a user, such as a dataclass, cannot be encoded
         return False
     if "__main__:" in text or "<locals>" in text or "<lambda>" in text:
         return False
-    # Every process has torch.
+    # torch is available in every process.
     homes = {name.partition(".")[0] for name in _NAMED.findall(text)} - {"torch"}
     return plugins is None or homes <= package_names(plugins)
 

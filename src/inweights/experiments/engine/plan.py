@@ -43,8 +43,8 @@ MAX_REPLICAS = 32
 MAX_REPLICAS_ACCELERATED = 512
 
 
-#: Stored parts of a run: the measure that makes each part, by the part's name; ``None``
-#: for losses and weights.
+#: Stored parts of a run by name, each with the measure that computes it (``None`` for
+#: losses and weights).
 Parts = dict[str, Measure | None]
 
 
@@ -190,8 +190,8 @@ def tasks_of(
         left = {part: m for part, m in work.parts[key].items() if missing(key, part)}
         if not left:
             continue
-        # The first seed trains together with the others, although it may have further
-        # measures.
+        # Measures for the first seed only do not count here, so that this seed trains
+        # together with the others.
         everywhere = sorted(
             part for part, m in left.items() if not (m and m.first_seed)
         )

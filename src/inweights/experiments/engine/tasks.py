@@ -22,7 +22,7 @@ from inweights.training.learners.kinds import Learner
 if TYPE_CHECKING:
     from inweights.worlds.world import World
 
-#: Name of the table of losses, which every training makes without a measure.
+#: Name of the table of losses, which every training produces, even without measures.
 LOSSES = "losses"
 #: Number of characters in the key of a run, a computation or a task.
 KEY_LENGTH = 20

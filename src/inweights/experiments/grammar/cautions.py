@@ -68,7 +68,7 @@ def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> lis
     found = _of_learners(trials) + _of_facts(trials)
     for table in tables.values():
         if {"part", "role", "seed", "accuracy"} <= set(table.columns):
-            # The accuracy over no statements is not a number, and no reason for a caution.
+            # The accuracy over no statements is NaN, which must not lead to a warning.
             known = table.with_columns(pl.col("accuracy").fill_nan(None))
             found += _of_accuracy(
                 known, [one for one in labels if one in table.columns]
@@ -82,9 +82,8 @@ def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
         table = table.filter(pl.col(CONTROL) == NO_CONTROL)
     if "step" in table.columns:
         table = table.filter(pl.col("step") == pl.col("step").max())
-    if (
-        "change" in table.columns
-    ):  # a table of inweights.steer: only the unchanged model
+    # In a table of inweights.steer, only the rows of the unchanged model count.
+    if "change" in table.columns:
         table = table.filter(change="none")
     combined = table.filter(pl.col("role").is_in(_COMBINED))
     if combined.is_empty():
@@ -132,7 +131,7 @@ def _of_learners(trials: Sequence[Trial]) -> list[str]:
             continue
         named = named_for(trial.world, trial.model).phases[0]
         if not named.random_offset:
-            continue  # the world is of a family whose facts are not composed
+            continue  # facts of this family of worlds are not composed
         usual = _deciding(named)
         for name, value in _deciding(trial.learner.phases[0]).items():
             seen.setdefault(name, set()).add(value)
@@ -140,7 +139,7 @@ def _of_learners(trials: Sequence[Trial]) -> list[str]:
                 differing[name] = (value, usual[name])
     fixed = []
     for name, (value, usual_value) in differing.items():
-        if len(seen[name]) == 1:  # the setting is not varied
+        if len(seen[name]) == 1:  # settings that are varied are not reported
             fixed.append(f"{name} ({value}, not {usual_value})")
     if not fixed:
         return []

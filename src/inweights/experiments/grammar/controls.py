@@ -25,8 +25,8 @@ from inweights.worlds.registry import Altered
 #: Column that names the control, and its value for the original trials.
 CONTROL = "control"
 NO_CONTROL = "none"
-#: Roles of the facts on which the papers' findings rest, in the order in which they are
-#: looked up.
+#: Roles of the facts on which the papers' findings rest. The first group that a world
+#: has is used.
 _BRIDGES = (("identity",), ("similarity",), ("edge", "reverse_edge"))
 
 
@@ -231,7 +231,7 @@ def _embedding(trial: Trial) -> str:
     )
 
 
-#: How each control changes a trial.
+#: Functions that change a trial, by the name of the control.
 CONTROLS: dict[str, Callable[[Trial], Trial]] = {
     "untrained": _untrained,
     "shuffled": lambda trial: replace(

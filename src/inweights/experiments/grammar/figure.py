@@ -120,7 +120,7 @@ def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
             title=title,
             caption=caption,
             sources=(tables,) if isinstance(tables, str) else tables,
-            # Sequences become lists, as JSON gives them back.
+            # Sequences become lists, as after writing and reading JSON.
             options={
                 k: list(v) if isinstance(v, tuple | list) else v
                 for k, v in given.items()
@@ -220,7 +220,7 @@ def _as_in_0_1(
         DeprecationWarning,
         stacklevel=3,
     )
-    if more:  # atlas(id, films, graphs, title, caption)
+    if more:  # the old order of arguments: atlas(id, films, graphs, title, caption)
         return (str(tables), title), caption, more[0]
     names = [
         options.pop(name) for name in ("table", "films", "graphs") if name in options

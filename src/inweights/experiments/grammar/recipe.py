@@ -23,8 +23,8 @@ from inweights.support.keys.sources import RAISED, sources_of
 if TYPE_CHECKING:
     import polars as pl
 
-#: ``smoke`` takes seconds and is in the tests; ``cpu`` minutes on two cores; ``paper``
-#: a GPU.
+#: Scales: ``smoke`` takes seconds and is used in tests, ``cpu`` takes minutes on two
+#: cores, and ``paper`` needs a GPU.
 SCALES = ("smoke", "cpu", "paper")
 
 Tables = dict[str, "pl.DataFrame"]
@@ -170,8 +170,8 @@ class Recipe:
     def _sources(self, settings: Config) -> dict[str, str]:
         """Return hashes of files and users' modules, and versions of library code, by name."""
         if self.plan.__module__.startswith("inweights.recipes."):
-            # All of them: only the plan shows which ones a recipe uses, and making it
-            # imports torch.
+            # The versions of all parts are included, because only the plan shows which
+            # ones a recipe uses, and making the plan imports torch.
             raised = {f"inweights:{name}": f"version {v}" for name, v in RAISED.items()}
             return sources_of(settings) | raised
         plan = self.plan(settings)

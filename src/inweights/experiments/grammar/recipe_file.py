@@ -27,7 +27,7 @@ from inweights.experiments.grammar.recipe_entries import (
 )
 
 C = TypeVar("C", bound=Config)
-#: Attributes of a claim that are taken from its file unchanged.
+#: Attributes of a claim that are copied from its file without changes.
 _SAME = ("place", "source", "check", "condition", "close")
 
 

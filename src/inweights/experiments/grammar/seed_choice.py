@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from inweights.config.border import as_list
 from inweights.errors import ConfigError
 
-#: Largest number of seeds of one run: a larger number is probably a mistake.
+#: Maximum number of seeds of one run. A larger number is probably a mistake.
 MAX_SEEDS = 100_000
 
 

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from inweights.training.learners.kinds import Learner
     from inweights.worlds.registry import WorldConfig
 
-#: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.
+#: Function ``probe(model, worlds, **options)``; its table has a column ``replica``.
 Probe = Callable[..., Any]
-#: A path, the value that is set there, and the label of this value in the tables. A
-#: point is a list of such changes.
+#: Change of a trial: path of a setting, new value, and its label in tables. A point is
+#: a list of changes.
 Change = tuple[str, Any, Value]
 Point = Sequence[Change]
 

@@ -143,8 +143,8 @@ def expected_seconds(tasks: Sequence[Task]) -> list[Expected]:
         the number of updates. In tasks without a ``Curriculum``, an update is assumed
         to take as long as the average update of the tasks with a ``Curriculum``.
     """
-    # An error here also occurs in the task itself, which then fails; the other tasks
-    # continue.
+    # An error is ignored here, because it will occur again in the task itself, which
+    # then fails while other tasks continue.
     with suppress(Exception):
         return _timed(tasks)
     return by_updates(tasks)

@@ -220,7 +220,7 @@ def try_parts(
                 of_step, of_graph = step(model, block, small)
             taken.append(of_step)
             bytes_held.append(of_graph)
-            # Both steps of the part are counted.
+            # The counter covers all steps of the part.
             arithmetic.append(counter.get_total_flops() / max(1, small.steps))
         all_tokens = Batches(model, block.worlds, phase, seeds, 0).tokens
         of_step = _at(all_tokens, tokens, taken)

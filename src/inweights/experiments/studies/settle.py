@@ -123,7 +123,7 @@ def settle(
             execution.progress(done, total, what)
 
     timed = replace(execution, progress=heed)
-    # The command on the page must run the same seeds again.
+    # The page shows this command, which must add the same seeds again.
     words = ("verify", recipe.name, "--scale", scale, "--settle")
     asked = replace(timed, command=words + (("--into", "results") if kept else ()))
     first = recipe.first_seed
@@ -135,7 +135,8 @@ def settle(
     judged = kept or (lambda: (standing(recipe, scale, store) or whole).claims)
     claims = claims or judged()
     before = left = _undecided(claims)
-    # The speed with a single seed is not representative.
+    # With stored results, only one seed was run here, whose speed is not
+    # representative.
     pace = 0.0 if kept else whole.seconds / len(whole.seeds)
     seeds = _fewest(claims)
     why = ""
@@ -151,8 +152,8 @@ def settle(
             part = _part(recipe, whole, tuple(fewer), store, timed)
             share = share_of(part, recipe, scale)
             takes = pace * share * count
-            # If an analysis were stopped in the middle, its time would be wasted until
-            # the next call.
+            # An analysis is not begun if it would have to be stopped in the middle,
+            # because its time would be wasted until the next call.
             spare = max(0.0, seconds - (time.monotonic() - started))
             if takes > spare:
                 why = (
@@ -168,13 +169,13 @@ def settle(
         except _SpentError:
             why = f"{2 * count} seeds took too long; the next call continues them"
             break
-        # A run that was loaded does not show how long a seed takes.
+        # A result that was loaded does not show how long a seed takes.
         if not look.cached:
             pace = max(pace, (time.monotonic() - began) / count / (share or 1.0))
         seeds = 2 * count
         claims = judged()
         left = _undecided(claims)
-        # Otherwise, the same seeds would be run again and again.
+        # Without this check, the same seeds would be run again and again.
         if left and _fewest(claims) <= count:
             why = "the new seeds are not counted in the results"
             break

@@ -161,7 +161,7 @@ def open_study(path: str | Path) -> Recipe:
     values = load_toml(path)
     try:
         file = decode(StudyFile, values)
-        # Default values are filled in, so that each of them can be changed by its name.
+        # Default values are filled in, so that they can be changed by their paths.
         parts = {
             name: to_plain(_part(name, table)) for name, table in file.parts.items()
         }

@@ -14,9 +14,9 @@ from inweights.training.learners import GRAPHS, family_of, named_for
 from inweights.training.learners.kinds import Learner
 from inweights.training.learners.without_training import Fixed
 
-#: Largest width of a model whose size is chosen for its world.
+#: Largest width of a model whose size is chosen to fit its world.
 MAX_WIDTH = 256
-#: Number of updates for which it is worth starting another process.
+#: Number of updates that justify an additional process.
 UPDATES_A_PROCESS = 10_000
 
 

@@ -40,7 +40,7 @@ from inweights.experiments.studies.timed_steps import (
 from inweights.support.progress import Progress
 from inweights.training.learners.kinds import Curriculum
 
-#: Number of timed steps of each phase, some after its kernels were recorded; and the
+#: Number of timed steps of each phase, a few of them with recorded kernels; and the
 #: number if a step takes so long that its kernels are not recorded.
 STEPS = RECORDED_AFTER + 3
 FEW_STEPS = 3
@@ -54,11 +54,11 @@ MOST = 6.0
 #: Largest product of parameters and facts of a step, over all runs that are timed
 #: together: above it, the time of a step grows in proportion to the runs.
 ARITHMETIC = 2**27
-#: The same for one run: above it, recording the kernels of a step saves no time.
+#: The same for one run. Above it, recording the kernels of a step saves no time.
 SLOW = 2**28
 #: Seconds on one core from which operations are counted, for the time on an H100.
 COUNTED = 60.0
-#: Seconds above which a measurement is timed only once: loading code takes less.
+#: Seconds above which a measurement is timed once, not twice: loading code takes less.
 LONG = 0.2
 
 
@@ -222,7 +222,7 @@ def _sizes(task: LearnTask, counted: dict[tuple[str, int], int]) -> tuple[int, i
     """
     from inweights.experiments.engine.attempts.together import parameters_of
 
-    run = replace(task.runs[0])  # a copy, whose world is not kept
+    run = replace(task.runs[0])  # a copy, so that the task does not keep the world
     key = (repr(run.trial.model), len(run.world.vocabulary))
     if key not in counted:
         counted[key] = sum(p.numel() for p in parameters_of(run))
@@ -262,8 +262,8 @@ def _try(task: LearnTask, numbers: int, device: str) -> Tried:
     steps = STEPS
     phases = list(whole.phases)
     if device != "cpu" or of_a_run >= SLOW:
-        # The first steps on a GPU are not captured. Kernels of such a short phase are
-        # not recorded: the step that records takes several times as long as others.
+        # The first steps on a GPU are not captured. Kernels of short phases are not
+        # recorded, since the step that records takes several times as long as others.
         steps = FEW_STEPS if device == "cpu" else 3 * FEW_STEPS
         phases = [first_steps(phase, min(phase.steps, steps)) for phase in phases]
     seconds = measuring = 0.0

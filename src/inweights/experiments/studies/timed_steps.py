@@ -99,15 +99,16 @@ def time_steps(
         if step >= steps:
             raise _EnoughStepsError
 
-    # The phase keeps its length, as the kernels of short ones are not recorded.
+    # The phase keeps its number of steps, because kernels of short phases are not
+    # recorded.
     whole = Curriculum(phases=(first_steps(phase, phase.steps),))
     with (
         use_threads(1),
         torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
         suppress(_EnoughStepsError),
     ):
-        # Runs that are found to diverge would make no more steps; divergence is not
-        # checked before the last step.
+        # Divergence is checked only after the last step, since runs that are found to
+        # diverge make no more steps.
         train_block(model, block, whole, every=phase.steps + 1, progress=tick)
     return [later - earlier for earlier, later in pairwise(stamps)], most
 

@@ -21,7 +21,8 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.support.border import guarded
 from inweights.support.progress import Progress
 
-#: Kinds of questions: the facts have no answer, or they have one.
+#: Kinds of questions: those to which the facts have no answer, and those to which they
+#: have one.
 UNANSWERED = "no answer in the facts"
 ANSWERED = "an answer in the facts"
 #: Kinds of answers.
@@ -31,7 +32,7 @@ OTHER = "other"
 #: Maximum number of tokens of an answer.
 _TOKENS = 16
 _TRIPLE = ("subject", "relation", "object")
-#: Placeholder for the subject in the words of a relation.
+#: Placeholder for the subject in the wording of a relation.
 _SUBJECT = "\0subject\0"
 _DOES_NOT_KNOW = re.compile(
     r"\b(?:unknown|unclear|uncertain|unspecified|undetermined|"
@@ -117,7 +118,8 @@ def read_unanswerable(
             f"each of their {len(frames)} relations for every name"
         )
     known = [pair for pair in stated if pair[1] in frames]
-    # The same number of each kind, so that always refusing is not an advantage.
+    # Both kinds have the same number of questions, so that always refusing is no
+    # advantage.
     drawn = rng.permutation(len(known)).tolist()[: len(unanswered)]
     asked = {UNANSWERED: unanswered, ANSWERED: [known[i] for i in drawn]}
     every = tuple(dict.fromkeys(chain(*_names(facts))))
@@ -239,7 +241,8 @@ def answer_kind(text: str, names: Sequence[str], subject: str = "") -> str:
     """
     if _DOES_NOT_KNOW.search(text):
         return SAYS_SO
-    # An answer that repeats the question contains its subject and names nothing new.
+    # The question's subject is removed first, since an answer that only repeats the
+    # question does not name anything new.
     repeated = f" {_plain(subject)} " if subject else ""
     said = f" {_plain(text)} ".replace(repeated, "  ") if repeated else text
     return INVENTS if _has(said, names) else OTHER

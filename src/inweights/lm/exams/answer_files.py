@@ -20,7 +20,7 @@ from inweights.lm.exams.compare import paired
 from inweights.support.border import guarded
 from inweights.support.limits import read_text
 
-#: Role of the row for all questions of two tables.
+#: Role of the row about all questions of both tables together.
 ALL = "all"
 _SAMPLES = "samples_*.jsonl"
 #: Metrics of lm-eval that state whether a single answer is right, the usual one first.
@@ -182,7 +182,7 @@ def _of_lm_eval(file: Path, metric: str) -> Iterator[tuple[str, str, str, float]
         name = _metric_of(sample, metric, file)
         filtered = sample.get("filter", "none")
         role = task if len(filters) == 1 else f"{task}, {filtered}"
-        # Without hashes in the log, the texts of the questions are compared.
+        # If the log contains no hashes, the texts of the questions are compared.
         question = str(sample.get("doc_hash", sample.get("doc")))
         yield f"{role} {sample.get('doc_id')}", role, question, float(sample[name])
 
@@ -223,7 +223,8 @@ def _of_evaluate(file: Path) -> Iterator[tuple[str, str, str, float]]:
     for row in answers:
         if row.get("when", "after") == "after":
             question = f"{row['prompt']} {row['answer']}"
-            # A composition has a second row, with the answer given step by step.
+            # A composition may have another row, with the answer given step by step, so
+            # the id of a row includes the role.
             yield f"{row['role']} {row['id']}", row["role"], question, float(row["hit"])
 
 

@@ -16,21 +16,21 @@ from inweights.support.statistics.intervals import interval, paired_interval
 
 #: Roles of the questions about one chain.
 _CHAIN = ("composition", "first_hop", "second_hop")
-#: Sets of chains whose composition is answered right before and after training, right only
-#: after it, or wrong after it (Identity Bridge, §4.5).
+#: Sets of chains: those whose composition is right before and after training, only
+#: after it, or not after it (Identity Bridge, §4.5).
 CORRECT = "D_correct"
 PARTIAL = "D_partial"
 INCORRECT = "D_incorrect"
 
 #: Kinds of compositions that no training text states: both hops are known, a hop is
-#: unknown, or the hops were not all asked.
+#: unknown, or the questions do not include both hops.
 HELD_OUT = (
     "held out, both hops known",
     "held out, a hop unknown",
     "held out, hops not asked",
 )
 ITSELF = "the answer is the subject"
-#: Groups of questions with whose accuracy a report begins, in this order.
+#: Groups of questions whose accuracy a report states first, in this order.
 GROUPS = (
     "facts",
     "facts in new words",
@@ -106,7 +106,7 @@ def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Pa
     p = 1.0
     if gained + lost:
         p = float(stats.binomtest(gained, gained + lost).pvalue)
-    # Student's interval of yes-or-no values has no width if no question changed.
+    # For Booleans, Student's interval would have no width if no question changed.
     if both.schema[column] == pl.Boolean:
         mean, low, high = paired_interval(gained, lost, len(change))
     else:
@@ -241,7 +241,8 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         >>> changes(one, one.with_columns(hit=True, share=0.4)).select("set", "share_rise").row(0)
         ('D_partial', 0.2)
     """
-    # Called only for its check. Otherwise questions of one side would be dropped silently.
+    # Called only for its check, without which questions of one side would be dropped
+    # silently.
     _joined(before, after, "hit")
     composed = _joined(
         before.filter(pl.col("role") == "composition"),

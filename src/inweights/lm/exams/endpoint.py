@@ -30,7 +30,7 @@ from inweights.support.progress import Progress
 #: HTTP status codes after which a request is sent again, and the maximum number of attempts.
 _AGAIN = (408, 409, 429, 500, 502, 503, 504)
 _TRIES = 6
-#: Seconds before the second attempt, which double before each further one; and the time
+#: Seconds before the second attempt, doubled before each further attempt; and the time
 #: limit of one attempt in seconds.
 _WAIT = 1.0
 _PATIENCE = 60.0
@@ -94,7 +94,7 @@ class Endpoint:
                 {"role": "system", "content": _SYSTEM},
                 {"role": "user", "content": prompt},
             ],
-            # The same question should have the same answer, as far as the server allows.
+            # At temperature 0, an answer is reproducible, as far as the server allows.
             "temperature": 0,
             "max_tokens": self.tokens,
         }
@@ -136,7 +136,7 @@ class Endpoint:
             except urllib.error.HTTPError as error:
                 why = f"{error.code} {error.reason}"
                 again = error.code in _AGAIN
-                if error.code in (401, 403):  # what the server says may contain the key
+                if error.code in (401, 403):  # the server's message may contain the key
                     why += f"; is {self.key} set?"
                 else:
                     why += f" {' '.join(error.read(_SHOWN).decode(errors='replace').split())}"
@@ -197,13 +197,13 @@ def ask_endpoint(
         raise DataError("there are no questions to evaluate")
     known = _known(kept)
     lock = threading.Lock()
-    if kept.exists():  # an incomplete last line is removed and asked again
+    if kept.exists():  # an incomplete last line is removed
         content = kept.read_bytes()
         os.truncate(kept, content.rfind(b"\n") + 1)
     prompts = list(dict.fromkeys(q.prompt for q in questions))
     names = {
-        # The body contains the model and the limit of tokens, so that other settings
-        # lead to new requests.
+        # The body contains the model and the limit of tokens, so other settings lead to
+        # new requests.
         prompt: digest([endpoint.url, endpoint.body(prompt)])
         for prompt in prompts
     }
@@ -213,7 +213,7 @@ def ask_endpoint(
 
     def one(prompt: str) -> None:
         nonlocal done
-        # Requests that are still waiting in the pool are not sent after one has failed.
+        # After one request has failed, those waiting in the pool are not sent.
         if lost:
             return
         try:
@@ -234,7 +234,7 @@ def ask_endpoint(
                 progress(done, len(prompts), f"asking {endpoint.model}")
 
     with ThreadPoolExecutor(endpoint.at_once) as pool:
-        # Iterated to the end, so that an error within a thread is raised here.
+        # Iterating over the results raises the errors of threads here.
         for _ in pool.map(one, missing):
             pass
     if lost:
@@ -280,7 +280,7 @@ def requests_of(
     missing = [
         p for p in prompts if digest([endpoint.url, endpoint.body(p)]) not in known
     ]
-    # An English word is about 1.4 tokens. For an answer, the limit is counted.
+    # An English word is about 1.4 tokens. Each answer is counted at its limit.
     words = sum(len(f"{_SYSTEM} {prompt}".split()) for prompt in missing)
     return len(missing), round(1.4 * words) + endpoint.tokens * len(missing)
 

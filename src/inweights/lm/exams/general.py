@@ -22,8 +22,8 @@ from inweights.lm.model.score import generate, log_likelihoods
 from inweights.support.progress import Progress
 
 _ASKED = load_toml(Path(__file__).with_suffix(".toml"))
-#: Questions that a small model answers without training: a prompt, the answer, and wrong
-#: answers.
+#: Questions that a small model answers without further training, each as a prompt, its
+#: answer, and wrong answers.
 GENERAL: list[list[str]] = _ASKED["questions"]
 #: Plain prose whose perplexity is measured.
 TEXTS = [" ".join(text.split()) for text in _ASKED["texts"]]
@@ -76,13 +76,14 @@ def general_knowledge(
             progress(done, total, "earlier knowledge")
 
     prompts = [question.prompt for question in questions]
-    # There is no stop at the end of a line, because answers that run on are counted.
+    # The text does not stop at the end of a line, because answers that continue after
+    # it are counted.
     said = generate(lm, prompts, tokens=_TOKENS, stop="", progress=answered)
     trained = tuple(name for name in names if name)
     spilled = []
     for question, text in zip(questions, said, strict=True):
         right = text.startswith(question.answer)
-        # A correct answer may also be one of the new names.
+        # A new name does not count as spilled if it is the correct answer.
         spilled.append(text.startswith(trained) and not right)
     asked = ask(lm, questions).with_columns(
         kind=pl.lit("question"),
@@ -92,7 +93,7 @@ def general_knowledge(
         spilled=pl.Series(spilled),
     )
     lm = replace(lm, chat=False)  # the texts are not turns of a chat
-    # The first word is given and not scored, because no text precedes it.
+    # The first word is given rather than scored, because no text precedes it.
     first_words = [text.partition(" ")[0] for text in TEXTS]
     rests = [" " + text.partition(" ")[2] for text in TEXTS]
     scores = log_likelihoods(lm, first_words, [[rest] for rest in rests])

@@ -92,7 +92,7 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
         hit = hits[q.id]
         kind = kind_of(q)
         if kind == GROUPS[0]:
-            facts[q.prompt] = hit  # one fact may be a hop of several chains
+            facts[q.prompt] = hit  # the same fact may be a hop of several chains
         elif kind == ALL_HELD_OUT:
             own = [known.get((fact,)) for fact in q.facts]
             both = [

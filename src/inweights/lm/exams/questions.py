@@ -19,7 +19,7 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.support.border import guarded
 
 _NEEDED = ("role", "prompt", "answer", "candidates")
-#: Columns that are required for questions about the hops of a composition.
+#: Columns without which there are no questions about the hops of a composition.
 _OF_HOPS = ("subject", "first", "bridge")
 
 

@@ -45,7 +45,8 @@ def with_retrieved(
         texts = []
         for question, own in zip(questions, found, strict=True):
             texts.append(" ".join([question.prompt, *_chosen(facts, own)]))
-        # The search of bm25s orders equal scores differently on different machines.
+        # All scores are sorted here, because the search of bm25s orders equal scores
+        # differently on different machines.
         for own, words in zip(found, _words(bm25s, texts), strict=True):
             scores = index.get_scores(words)
             ranks = (-scores).argsort(kind="stable").tolist()
@@ -55,7 +56,8 @@ def with_retrieved(
     asked = []
     for question, own in zip(questions, found, strict=True):
         prompt = "\n".join([*_chosen(facts, own), question.prompt])
-        # The prompts of the steps of a chain would lack the retrieved facts.
+        # Questions have no steps here: the prompts of steps would lack the retrieved
+        # facts.
         asked.append(replace(question, prompt=prompt, steps=()))
     return asked
 

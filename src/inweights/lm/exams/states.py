@@ -17,8 +17,8 @@ from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.score import Floats
 from inweights.probes.geometry.embedding import Embedding
 
-#: Text before a name. At the first position of a sequence, most models have nearly the
-#: same state for every token.
+#: Text in which a name is read. At the first position of a sequence, most models have
+#: nearly the same state for every token.
 NAMED = "This is {name}"
 
 
@@ -53,7 +53,7 @@ def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
             for at in range(0, len(group), 32):
                 block = group[at : at + 32]
                 table = torch.tensor([encoded[i] for i in block], device=lm.device)
-                # The layers below the head, since logits are not needed.
+                # The head is not called, since logits are not needed.
                 out = lm.model.base_model(
                     input_ids=table, output_hidden_states=True, use_cache=False
                 )

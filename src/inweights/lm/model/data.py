@@ -104,7 +104,7 @@ def encode(
                 f"example {number + 1} ('{example.completion}') has only one token, but at "
                 "least two are needed, since the first token of a text cannot be predicted"
             )
-        # The first token of a text cannot be predicted.
+        # No text precedes the first token, so it cannot be predicted.
         start = max(1, len(before))
         rows.append(Encoded((*before, *learnt), start, example.stage, example.old))
     if not rows:
@@ -172,8 +172,8 @@ def batches(
     drawn.sort(key=lambda i: len(encoded[i].ids))
     cut: list[list[int]] = [[]]
     for i in drawn:
-        # The examples are sorted by length, so that the newest one in a batch is the
-        # longest, to which the others would be padded.
+        # Examples are sorted by length, so the next example is the longest of the
+        # batch, to whose length all others would be padded.
         if cut[-1] and (len(cut[-1]) + 1) * len(encoded[i].ids) > tokens:
             cut.append([])
         cut[-1].append(i)

@@ -38,7 +38,7 @@ def cut(text: str, stop: str, names: Sequence[str] = ()) -> tuple[str, bool]:
     """
     said = text.lstrip()
     if any(name.startswith(said) for name in names):
-        return said, False  # may still become a name
+        return said, False  # the text may still become a name
     begun = max((len(name) for name in names if said.startswith(name)), default=0)
     ends = [said.index(mark, begun) for mark in stop if mark in said[begun:]]
     end = min(ends, default=0)

@@ -23,7 +23,7 @@ from inweights.support.extras import optional
 if TYPE_CHECKING:
     import torch
 
-#: Types of GGUF by the number of bits per weight. Only matrices are rounded.
+#: Types of GGUF by the number of bits per weight of matrices. Vectors are not rounded.
 _TYPES = {"32": "F32", "16": "F16", "8": "Q8_0", "4": "Q4_1"}
 _OWN_SCRIPT = "use convert_hf_to_gguf.py of llama.cpp, which supports more models"
 
@@ -47,7 +47,8 @@ class _Family:
     positions: tuple[str, ...] = ("default",)
 
 
-#: Families by ``model_type`` of ``transformers``, which is also their name in GGUF.
+#: Supported families by ``model_type`` of ``transformers``, which is also their name in
+#: GGUF.
 _FAMILIES = {
     "llama": _Family(rotated=True, positions=("default", "llama3")),
     "qwen2": _Family(),
@@ -230,7 +231,7 @@ def _type_of(name: str, weight: np.ndarray, wanted: str) -> str:
     embeds = name in ("token_embd.weight", "output.weight")
     kind = "Q8_0" if wanted == "Q4_1" and embeds else wanted
     if kind.startswith("Q") and weight.shape[-1] % 32:
-        return "F16"  # blocks have 32 numbers
+        return "F16"  # quantized blocks have 32 numbers
     return kind
 
 

@@ -12,11 +12,13 @@ from typing import Any
 
 from inweights.errors import DataError
 
-#: Parts of the expressions by which tokenizers split text before they merge bytes.
+#: Parts of the regular expressions by which tokenizers split text before they merge
+#: bytes.
 _CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _WORDS = r"[^\r\n\p{L}\p{N}]?\p{L}+"
 _REST = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-#: Names in GGUF of two expressions, which differ in how many digits are kept together.
+#: Names in GGUF of two regular expressions, which differ in the number of digits that
+#: form one piece.
 _EXPRESSIONS = {
     rf"{_CONTRACTIONS}|{_WORDS}|\p{{N}}{{1,3}}|{_REST}": "llama-bpe",
     rf"{_CONTRACTIONS}|{_WORDS}|\p{{N}}|{_REST}": "qwen2",
@@ -41,7 +43,8 @@ def add_tokens(writer: Any, tokenizer: Any, rows: int) -> None:
     rules = _rules_of(tokenizer)
     by_id = {number: token for token, number in tokenizer.get_vocab().items()}
     added = tokenizer.added_tokens_decoder
-    # Some tokenizers are loaded with a special token that their model never had.
+    # Tokens without an embedding are allowed only if they are special: some tokenizers
+    # have a special token that their model never had.
     without = [number for number in by_id if number >= rows and number not in added]
     if without:
         raise DataError(
@@ -130,7 +133,8 @@ def splitting(rules: dict[str, Any]) -> str:
         elif len(before) == 1 and not last["use_regex"]:
             found = before[0]
     if found == "llama-bpe" and not rules["model"].get("ignore_merges"):
-        found = "dbrx"  # the same expression, but whole words are merged, too
+        # the same expression, but merges also apply to whole words of the vocabulary
+        found = "dbrx"
     # llama.cpp does not normalise text. Qwen's normalisation only joins letters and
     # accents.
     normalizes = normal is not None and (normal, found) != ("NFC", "qwen2")

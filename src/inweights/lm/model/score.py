@@ -69,7 +69,7 @@ def log_likelihoods(
     def tokens_of_all(names: Sequence[str]) -> list[list[int]]:
         return [tokens_of[name] for name in names]
 
-    # Questions of one length and one number of candidates are read together, without
+    # Questions of the same length and number of candidates are read together, without
     # padding.
     by_size: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for q, (start, row) in enumerate(zip(starts, candidates, strict=True)):
@@ -169,8 +169,8 @@ def generate_stored(
     with torch.inference_mode():
         for at in range(0, len(order), _TOGETHER):
             block = order[at : at + _TOGETHER]
-            # Texts are stored block by block, so that the last text of a block is
-            # stored only together with all others.
+            # Texts are stored by blocks: if the last text of a block is stored, so are
+            # all others.
             if block[-1] in completions:
                 continue
             given = [starts[q] for q in block]
@@ -207,7 +207,8 @@ def _continue(
     for _ in range(ending.tokens):
         known: dict[str, Any] = {}
         if any(pads):
-            # Positions are counted from the first token of each text.
+            # Padding precedes the texts, so positions are counted from the first token
+            # of each text.
             counted = (mask.cumsum(1) - 1).clamp(min=0)
             places = counted[:, -step.shape[1] :]
             known = {"attention_mask": mask, "position_ids": places}
@@ -239,7 +240,7 @@ def _next(logits: torch.Tensor, generator: torch.Generator | None) -> torch.Tens
     """Return the next token of each row: the most likely one, or a drawn one."""
     if generator is None:
         return logits.argmax(-1, keepdim=True)
-    # Drawn on the CPU, so that the draws are the same on every device.
+    # Tokens are drawn on the CPU, so that they are the same on every device.
     shares = logits.float().softmax(-1).cpu()
     return torch.multinomial(shares, 1, generator=generator).to(logits.device)
 
@@ -260,10 +261,11 @@ def _score(
     first = next_token.repeat_interleave(number, 0)
     total = first.gather(1, ids[:, :1])[:, 0].double()
     if longer:
-        # Only candidates of several tokens are read; the others are already scored.
+        # Candidates of a single token are already scored; only longer ones are read.
         more = [i for i, candidate in enumerate(flat) if len(candidate) > 1]
         read = _read(out)
-        # The prompt was read once; its keys and values serve all candidates.
+        # The prompt is read only once, and all candidates use copies of its keys and
+        # values.
         for cache in read.values():
             cache.batch_repeat_interleave(number)
             cache.batch_select_indices(torch.tensor(more, device=lm.device))

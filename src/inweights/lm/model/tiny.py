@@ -85,7 +85,8 @@ def tiny(seed: int, *, width: int = 32, layers: int = 2) -> tuple[Any, Any]:
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=None,
     )
-    # The constructor draws weights from the global stream; they are replaced below.
+    # The constructor draws weights from the global stream, which is restored
+    # afterwards. The weights are replaced below.
     with torch.random.fork_rng(devices=[]):
         model = LlamaForCausalLM(config)
     generator = Streams(seed).torch(INITIALISATION)

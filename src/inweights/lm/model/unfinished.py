@@ -95,7 +95,8 @@ class BegunTexts:
         if path.is_file():
             try:
                 found = msgspec.json.decode(read_text(path), type=dict[str, Any])
-            # A damaged file only costs time, since its texts are written again.
+            # A damaged file is ignored, which costs only the time to write its texts
+            # again.
             except (msgspec.DecodeError, DataError):
                 found = {}
             if found.get("key") == key:

@@ -46,7 +46,7 @@ def adapted(
             is not an integer from 0 to 2^63 - 1.
         Exception: ``peft`` raises an error, for example about ``where``.
     """
-    # peft freezes all weights but its own, and does not restore them.
+    # peft freezes all weights except its own, and never makes them trainable again.
     wanted = [p.requires_grad for p in model.parameters()]
     if config.method == "full":
         yield model.requires_grad_(requires_grad=True)
@@ -72,7 +72,8 @@ def adapted(
         if keep is not None:
             wrapped.save_pretrained(str(keep))
     except BaseException:
-        # After a failed training, the caller's model is restored.
+        # If training fails, the adapters are removed without merging, which restores
+        # the model.
         wrapped.unload()
         raise
     else:
@@ -100,7 +101,8 @@ def draw_adapters(wrapped: Any, seed: int) -> None:
         for name, parameter in wrapped.named_parameters():
             if "lora_A" in name:
                 drawn = torch.empty(parameter.shape)
-                # The distribution of peft, but drawn from a separate random stream.
+                # The distribution is that of peft, but the numbers are from a separate
+                # random stream.
                 torch.nn.init.kaiming_uniform_(
                     drawn, a=math.sqrt(5), generator=generator
                 )
@@ -125,7 +127,7 @@ def with_adapters(model: Any, folder: Path) -> Iterator[None]:
     peft = _peft()
     if not (
         folder / "adapter_model.safetensors"
-    ).exists():  # what else peft reads is a pickle
+    ).exists():  # without it, peft would read a pickle
         raise DataError(
             f"{folder} contains no adapters; expected adapter_model.safetensors"
         )

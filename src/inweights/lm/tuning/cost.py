@@ -107,8 +107,8 @@ def least_seconds(
     trained = [weight for weight in lm.model.parameters() if weight.requires_grad]
     times = []
     try:
-        # A lower bound needs no gradients of the weights, which would take as much
-        # memory as the weights.
+        # For a lower bound, gradients of the weights are not needed. They would take as
+        # much memory as the weights.
         for weight in trained:
             weight.requires_grad_(False)
         # The first call may be slower, because it prepares data for later calls.
@@ -161,7 +161,8 @@ def cost_of(
     """
     encoded = encode(lm, examples, end=config.end)
     tokens = sum(len(row.ids) for row in encoded)
-    # All batches are counted, because those of the few measured rows have more padding.
+    # Padding is computed for the batches of all rows, because batches of the few
+    # measured rows have more of it.
     batches = _batches(encoded, config)
     positions = sum(len(batch) * _longest(batch) for batch in batches)
     is_padded = config.layout == "padded"
@@ -172,7 +173,8 @@ def cost_of(
     if each:
         return size
     once = size.updates // config.epochs
-    # Spread over all examples, because lengths differ between kinds of text.
+    # The measured rows are spread over all examples, because lengths differ between
+    # kinds of text.
     few = min(len(examples), max(1, len(examples) * (steps + 2) // once))
     rows = [examples[i * len(examples) // few] for i in range(few)]
     epochs = max(1, -(-(steps + 2) // max(1, once)))
@@ -185,7 +187,8 @@ def cost_of(
         brief,
         progress=lambda *_: times.append(time.perf_counter()),
     )
-    # The first updates are slower, as memory is reserved for them.
+    # The first updates are not counted: they are slower, because memory is reserved for
+    # them.
     skipped = min(2, len(times) - 1)
     measured = times[skipped:]
     if len(measured) > 1:

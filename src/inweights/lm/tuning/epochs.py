@@ -95,8 +95,8 @@ def keeping(
     def keep(number: int, total: int, trained: Any) -> None:
         folder = place / f"{number}-of-{total}"
         if folder.exists():
-            return  # stored by this training before it was interrupted
-        # Written completely or not at all, since another process may score new epochs.
+            return  # stored before this training was interrupted
+        # Another process may read epochs, so a folder appears only once it is complete.
         with new_folder(folder) as work:
             if about.method == "lora":
                 trained.save_pretrained(str(work))
@@ -166,7 +166,8 @@ def score_epochs(
             .select("role", "accuracy")
             .rows()
         )
-        # The base was measured above. With adapters in it, it is a different model.
+        # The score of the base was measured above. With adapters, it is a different
+        # model.
         now = before if lm is base and not number else general_knowledge(lm, names)
         lost = kept(before, now)
         rest = {name: lost[name][1] for name in ("repeats", "spilled", "perplexity")}
@@ -181,10 +182,12 @@ def score_epochs(
     done = 0
     total = 0
     while True:
-        # Checked before the epochs are listed, so that no epoch is missed.
+        # Checked before the epochs are listed, so that an epoch stored in between is
+        # not missed.
         running = _at_work(target)
         for number, total, folder in _after(place, done):
-            # Only the folder of an epoch states the total number of epochs.
+            # The total number of epochs is known only from the name of an epoch's
+            # folder.
             if not done:
                 yield scored(0, total, base)
             if about.method == "full":
@@ -232,8 +235,8 @@ def _at_work(target: Path) -> bool:
     if not lock_of(target).exists():
         return False
     try:
-        # The file of a killed process remains. Only a lock that cannot be acquired is
-        # held by a process.
+        # The lock file of a killed process remains, so only a failed attempt to acquire
+        # the lock shows that a process holds it.
         with FileLock(lock_of(target), timeout=0):
             return False
     except Timeout:

@@ -232,20 +232,21 @@ def _alone(target: Path) -> Iterator[None]:
         raise DataError(f"cannot write {target}: {reason(error)}") from None
     try:
         if target.exists():
-            # The files of a process that was killed after it had written everything.
+            # A process may have been killed after writing the model but before removing
+            # these files.
             _remove_unfinished(target)
             raise DataError(
                 f"{target} already exists; choose another folder or remove it first"
             )
         yield
     finally:
-        Path(lock.lock_file).unlink(missing_ok=True)  # nobody waits for it
+        Path(lock.lock_file).unlink(missing_ok=True)  # no process waits for this file
         lock.release()
 
 
 def _state(target: Path) -> Path:
     """Return the path of the file with an interrupted training."""
-    if not target.name:  # '', '.' or '/'
+    if not target.name:  # the path is '', '.' or '/'
         raise DataError(f"{target} already exists; choose another folder")
     return state_of(target)
 

@@ -36,13 +36,13 @@ def stop_signals(wanted: bool) -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         asked.set()
 
-    # Python allows signal handlers only in the main thread.
+    # Python permits signal handlers only in the main thread.
     if not wanted or threading.current_thread() is not threading.main_thread():
         yield asked
         return
     listened = [signal.SIGINT, signal.SIGTERM]
     hangup = getattr(signal, "SIGHUP", None)
-    if hangup and signal.getsignal(hangup) is not signal.SIG_IGN:  # as nohup leaves it
+    if hangup and signal.getsignal(hangup) is not signal.SIG_IGN:  # nohup ignores it
         listened.append(hangup)
     before = {number: signal.signal(number, ask) for number in listened}
     try:

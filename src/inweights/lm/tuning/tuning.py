@@ -187,7 +187,7 @@ def finetune(
                 if begins_an_epoch and _is_known(stage, losses, config):
                     break
                 padding.add(rows)
-                # Updates before the checkpoint are not repeated, but counted.
+                # Updates before the checkpoint count only towards the padding.
                 if step < first:
                     continue
                 rate = config.rate * config.factor(step, stage.steps)
@@ -220,7 +220,7 @@ def finetune(
             if accelerator:
                 accelerator.free_memory()
         if keeper and keep and first_process:
-            # The caller may be interrupted while it writes the model.
+            # Stored in case the caller is interrupted while it writes the model.
             finished = State(
                 phase=len(stages),
                 step=0,
@@ -263,7 +263,7 @@ def _key(
     """Return a hash that identifies the training to which a checkpoint belongs."""
     rows = [(row.ids, row.start) for row in encoded]
     settings = to_plain(config)
-    # Checkpoints from before this setting was introduced remain valid.
+    # Left out if it is "padded", so that earlier checkpoints remain valid.
     if config.layout == "padded":
         del settings["layout"]
     return digest([settings, seed, fingerprint(lm.model), rows])

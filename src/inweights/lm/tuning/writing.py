@@ -93,19 +93,18 @@ def own_text(
     generator = Streams(seed).torch(DATA_ORDER, "own text", *path)
     tell = (lambda d, n: progress(d, n, "generating text")) if progress else None
     if tell:
-        tell(
-            0, wanted
-        )  # so that a display knows the start: there may be only one block
+        tell(0, wanted)  # reported at once, because there may be only one block
     part = None
     if begun:
         part = begun.part("/".join(map(str, path)) or "prose")
-    # There is no stop, because whole sentences are selected from the text below.
+    # The text does not stop early, because whole sentences are selected from it below.
     ending = Ending(tokens=length, stop="")
     written = generate_stored(lm, openings, ending, part, generator, tell)
     examples: list[Example] = []
     left = tokens
     for opening, text in zip(openings, written, strict=True):
-        # An incomplete sentence would teach the model to end there.
+        # An incomplete last sentence is removed, because it would teach the model to
+        # end there.
         end = max(text.rfind(mark) for mark in ".!?")
         whole = text[: end + 1] if end > 0 else text
         if not whole:
@@ -184,7 +183,7 @@ def replayed(
             own_text, lm, half, seed, stage=stage, begun=begun, progress=progress
         )
         both = own() + own(questions=True)
-        # In random order, so that any part of the texts contains both kinds.
+        # The order is random, so that any part of the texts contains both kinds.
         drawn = (
             Streams(seed).numpy(DATA_ORDER, "replayed", stage).permutation(len(both))
         )
@@ -192,7 +191,8 @@ def replayed(
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         from accelerate.utils import broadcast_object_list
 
-        # Devices round differently, but all processes must train on the same texts.
+        # The texts of one process are sent to all others, because devices round
+        # differently, but all processes must train on the same texts.
         broadcast_object_list(texts)
     return texts
 

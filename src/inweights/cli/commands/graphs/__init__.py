@@ -291,7 +291,7 @@ def _path_star(given: Paths, edges: Sequence[str], scale: str) -> tuple[str, ...
     star = settings.stars[0]
     nodes = len(own.paths[0])
     model = star.model
-    # The model reads a task token, the leaf, pauses and the path.
+    # The context must have space for a task token, the leaf, the pauses and the path.
     if isinstance(model, GPTConfig):
         longest = nodes + star.pauses + 2
         model = structs.replace(model, context=max(model.context, longest))

@@ -125,8 +125,8 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
         label, found = _placed(worlds, vectors, device, progress)
         for done, (name, world) in enumerate(worlds.items()):
             progress(done, len(worlds), f"{name}: shuffling names")
-            # Hidden states lie in a narrow cone. Their mean over all names carries no
-            # information on the graph.
+            # Hidden states lie in a narrow cone around their mean, which carries no
+            # information on the graph. They are therefore centred.
             placed = found[name].on(world, centred=not embedded)
             table = named_geometry(placed, world, together=True, draws=_DRAWS)
             tables.append(table.select(pl.lit(name).alias("graph"), pl.all()))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from inweights.recipes.catalogue.index import Entry
     from inweights.recipes.catalogue.settings import Setting
 
-#: Largest number of settings of a part whose whole meaning is shown.
+#: Largest number of settings of a part for which their whole meaning is shown.
 _WHOLE = 14
 #: Largest number of lines for our own choices without ``full``.
 _OURS = 14
@@ -85,7 +85,7 @@ def described(
         out.print()
         _scales(recipe)
         out.print()
-    if recipe.paper == OWN:  # all settings are ours, so that marks are not informative
+    if recipe.paper == OWN:  # marks carry no information if all settings are ours
         found = [replace(one, ours=False) for one in found]
     if part:
         say((f"{recipe.name}, settings of {part}", "bold"))

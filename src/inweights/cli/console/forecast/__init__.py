@@ -137,7 +137,8 @@ def _beside(queries: pl.DataFrame, trained: TrainedForecast) -> pl.DataFrame:
             pl.col("share").alias(model),
             *(pl.col(end).alias(f"{model} {end}") for end in ("lower", "upper")),
         )
-        # The replicas were trained on the facts of the first part.
+        # The indices of these queries refer to the first part, on whose facts the
+        # replicas were trained.
         places = queries.filter(pl.col("part") == 0)["query"].to_numpy()
         named = named.with_columns(query=places[named["query"]])
         queries = queries.join(named, on="query", how="left", maintain_order="left")

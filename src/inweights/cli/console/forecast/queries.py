@@ -13,12 +13,13 @@ from inweights.cli.console.base import line, table
 from inweights.theory.prediction.calibration.fitted import MODELS
 from inweights.theory.prediction.tables import comparable_margin
 
-#: Largest number of queries of each outcome, facts and remedies that are shown by default.
+#: Largest number of facts, of remedies, and of queries of each outcome that are shown
+#: by default.
 SHOWN = 3
 
 
-#: Marks and colours of outcomes, the most surprising first: assertions without a stated
-#: answer, then failures.
+#: Marks and colours of outcomes, the most surprising ones first: queries without a
+#: stated answer that the model answers, then failures.
 _MARKS = {
     "asserted": ("! asserted", "magenta"),
     "unlikely": ("✗ unlikely", "red"),

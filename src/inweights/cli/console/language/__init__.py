@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-#: Rows of a long table that are shown.
+#: Largest number of rows of a long table that are shown.
 _SHOWN = 8
 
 

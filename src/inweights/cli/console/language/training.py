@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from inweights.lm import FineTuned
 
 
-#: Roles of questions, as they are printed.
+#: Names of the roles of questions, as they are printed.
 NAMES = {
     "composition": "two hops",
     "thought": "by steps",
@@ -24,7 +24,7 @@ NAMES = {
     "second_hop": "second hop",
     "skip": "(e1, r2)",
 }
-#: Share of facts below which a training was too short.
+#: Fraction of known facts below which a training counts as too short.
 _KNOWN = 0.9
 
 

@@ -67,8 +67,8 @@ def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
 
     def report(done: int, total: int, what: str) -> None:
         nonlocal all_of_it
-        bars.start()  # nothing is drawn if the work fails before it begins
-        if total != all_of_it:  # the remaining time is only that of this work
+        bars.start()  # starts late: nothing is drawn if the work fails early
+        if total != all_of_it:  # other work begins, with a time of its own
             bars.reset(task)
             all_of_it = total
         bars.update(task, completed=done, total=total, description=what)
@@ -99,13 +99,13 @@ def _log(clock: Callable[[], float] = time.monotonic) -> Report:
         nonlocal last, share, first, start, all_of_it
         now = clock()
         part = done / max(1, total)
-        # Work that was already done, or other work, is not counted in the speed.
+        # The speed excludes work that was done before, and other work.
         if share is None or total != all_of_it:
             share = first = part
             start = now
             all_of_it = total
         if now - last < _LINE or (
-            # A little less than a tenth, as the difference of two shares is rounded.
+            # The tolerance is for the rounding error of the difference.
             part - share < _TENTH - 1e-9 and now - last < 6 * _LINE
         ):
             return

@@ -32,10 +32,10 @@ MAX_BYTES = 4 * 2**30
 #: Share of an accelerator's free memory that these runs may take, including everything
 #: that a step needs.
 SHARE = 0.8
-#: A larger group is chosen if it multiplies the time of a step per run by at most this
-#: factor.
+#: Largest ratio of the times of a step per run for which the larger of two groups is
+#: chosen.
 GAIN = 0.9
-#: Number of steps that are measured, after the same number of steps that are not.
+#: Number of steps that are timed, after as many steps of warm-up.
 STEPS = 5
 
 
@@ -155,7 +155,8 @@ def best_size(
 
 def _measured(block: LearnTask, device: str) -> tuple[float, float]:
     """Return the memory of a block on an accelerator, in bytes, and the seconds per step."""
-    torch.cuda.empty_cache()  # reserved memory is counted: a captured step keeps what it needs
+    # reserved memory is measured, as it includes what a captured step keeps
+    torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats(device)
     before = torch.cuda.memory_reserved(device)
     ends = []

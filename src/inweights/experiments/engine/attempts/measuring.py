@@ -35,10 +35,10 @@ def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataF
             finite. If all weights are finite, the error propagates unchanged.
     """
     rows = [row for row, parts in enumerate(block.parts) if measure.key in parts]
-    # Measuring fewer replicas is cheaper, and some measures are for the first seed
-    # only.
+    # Only the replicas that need the measure are measured, which saves time. Some
+    # measures are wanted for the first seed only.
     if len(rows) < len(block.runs):
-        with suppress(ConfigError):  # a user's model may have no config
+        with suppress(ConfigError):  # a model without a config has no selection
             few = model.select(rows)
             table = measure_model(measure, block.part(rows).worlds, few)
             whose = pl.Series(rows, dtype=table["replica"].dtype)

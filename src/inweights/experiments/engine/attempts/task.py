@@ -44,8 +44,8 @@ from inweights.training.shards import Shards
 from inweights.training.steps.machine import use_threads
 
 Progress = Callable[[int], None]
-#: Returns a context manager within which other processes train the same runs as this
-#: one; each process computes a share of every step.
+#: Function that returns a context manager, within which other processes train the same
+#: runs as this one; each process computes a share of every step.
 Joint = Callable[[LearnTask], AbstractContextManager[Shards]]
 
 
@@ -161,7 +161,7 @@ def run_task(
             ``MemoryError`` or ``torch.OutOfMemoryError`` is raised.
     """
     if _stored(task, store):
-        return  # by the process that held the lock until now
+        return  # stored by the process that held the lock until now
     if isinstance(task, ComputeTask):
         _compute(task, store, progress)
         return
@@ -169,7 +169,7 @@ def run_task(
     # another.
     done = 0
     for block in blocks_of(task, device):
-        _check(task)  # by now all worlds are built
+        _check(task)  # files may have changed while worlds were built
         if block.only_measures and all(
             store.has(run.key, MODEL_PART) for run in block.runs
         ):
@@ -186,7 +186,7 @@ def run_task(
 def _compute(task: ComputeTask, store: Store, progress: Progress) -> None:
     """Call the function of a computation, and store its table, or one table per seed."""
     one = task.computation
-    call = one.call  # with a copy of the options, which the function may change
+    call = one.call  # a new call with a copy of the options
     if one.stages:
         call = partial(call, progress=partial(_staged, task, progress))
     if one.together:
@@ -236,17 +236,17 @@ def _train(
     """Train runs together, from a checkpoint if their training was interrupted."""
     model = build_model(block, device)
     if any(part == MODEL_PART for _, part in block.wanted):
-        check_savable(model)  # before the training, not after it
+        check_savable(model)  # before the training, rather than after it
     for measure in block.measures:
-        # A probe that does not fit the model is found here within seconds, and not only
-        # after hours of training.
+        # A probe that does not fit the model raises an error within seconds here,
+        # rather than after hours of training.
         check_probe(measure.probe, model, block.worlds)
     often = [m for m in block.measures if m.every]
     observers = [
         Observer(m.key, partial(measure_wanted, m, block), m.every) for m in often
     ]
-    # The text identifies the layout of a checkpoint, which was different in earlier
-    # versions.
+    # The text stands for the layout of checkpoints, so that those of earlier versions
+    # with other layouts are not used.
     key = digest([block.wanted, "matrices first, state as matrices"], 20)
     with store.unfinished(key, block.wanted) as (file, saved):
         checkpoint = Checkpoint(file, key=key, saved=saved)
@@ -278,7 +278,8 @@ def _measure(block: LearnTask, store: Store, device: str) -> None:
     """Measure models whose weights are stored; models of the same shape are measured together."""
     models = [open_model(store, run) for run in block.runs]
     several = [(model, block.part([place])) for place, model in enumerate(models)]
-    with suppress(ConfigError):  # optima of one shape may differ in rank
+    # optima of one shape may differ in rank, and are then measured separately
+    with suppress(ConfigError):
         several = [(join_replicas(models), block)]
     for model, runs in several:
         model.to(device)

@@ -67,9 +67,10 @@ def parameters_of(run: Run) -> list[Parameter]:
         _config_of(run).build, vocabulary=len(run.world.vocabulary), seeds=[0]
     )
     try:
-        with torch.device("meta"):  # no random numbers and no memory are used
+        with torch.device("meta"):  # draws no random numbers and allocates no memory
             return list(build().parameters())
-    # A user's model may depend on the values of its parameters.
+    # Raised if a user's model reads the values of its parameters, which do not exist on
+    # `meta`.
     except (
         NotImplementedError,
         RuntimeError,
@@ -151,7 +152,8 @@ def open_model(store: Store, run: Run) -> Model:
         ConfigError: The config of the model cannot build the model on this machine.
     """
     trial = run.trial
-    # A user's model may not be registered; the trial has the class of its config.
+    # The kind of a user's model may not be registered, so the class of its config is
+    # passed.
     kind: Any = type(trial.model) if isinstance(trial.learner, Curriculum) else None
     return decode_model(store.read_model(run.key), str(store.folder(run.key)), kind)
 

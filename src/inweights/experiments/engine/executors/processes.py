@@ -42,7 +42,7 @@ __all__ = [
     "SameProcess",
 ]
 
-#: Seconds between two searches for a task while no task is waiting.
+#: Seconds between two searches for further tasks while no task is waiting.
 PAUSE = 0.1
 _Process = subprocess.Popen[str]
 
@@ -174,7 +174,7 @@ class Leased:
         """
         try:
             self.executor.run(job, schedule)
-        finally:  # this machine's processes have ended: other workers need not wait
+        finally:  # other workers need not wait until the leases of this machine expire
             with suppress(InweightsError, OSError):
                 self.store.leases.give_back()
 
@@ -193,9 +193,7 @@ class _WorkerPool:
         """Send a task to an idle process, or to a new one."""
         worker = self.idle.pop() if self.idle else self._begin()
         self.busy[worker] = task
-        with suppress(
-            OSError
-        ):  # the end of a dead process is reported by its last line
+        with suppress(OSError):  # if the process has died, its last line reports this
             say(worker.stdin, to_wire(task))
 
     def hear(self, worker: _Process, line: str) -> None:
@@ -247,7 +245,8 @@ class _WorkerPool:
         return worker
 
     def _listen(self, worker: _Process) -> None:
-        with suppress(ValueError, OSError):  # it was stopped, or its output is not text
+        # the process was stopped, or its output is not UTF-8
+        with suppress(ValueError, OSError):
             for line in worker.stdout or ():
                 self.lines.put((worker, line))
         self.lines.put((worker, ""))

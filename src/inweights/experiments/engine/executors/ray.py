@@ -94,7 +94,8 @@ class Ray:
             if self.address
             else os.environ.get("RAY_ADDRESS", "")
         )
-        # On other machines, file locks do not show whether their processes are alive.
+        # File locks do not show whether processes on other machines are alive, so tasks
+        # have leases.
         if address:
             job = msgspec.structs.replace(job, lease=job.lease or LEASE)
         with _connected(ray, address, self.jobs * job.threads):
@@ -118,7 +119,7 @@ def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
             ray.init(
                 address=where, log_to_driver=False, logging_level="error", **options
             )
-    except Exception as error:  # Ray raises bare ones, too
+    except Exception as error:  # Ray also raises plain exceptions
         raise RunError(
             f"no Ray cluster responds at '{address or 'this machine'}': {_first_line(error)}"
         ) from error
@@ -224,8 +225,8 @@ class _Driver:
             return End("killed", message=f"were lost: {_first_line(error)}")
 
 
-# A module's function that takes only strings: Ray sends its name and pickles none of
-# our objects.
+# A function of a module, with strings as arguments, because Ray then sends its name and
+# need not pickle any of our objects.
 def _attempt(job: str, line: str, key: str, steps: str) -> str:
     """Execute a task on a machine of the cluster, and write its progress to Ray's object store."""
     from ray.experimental.internal_kv import _internal_kv_put

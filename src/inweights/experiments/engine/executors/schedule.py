@@ -74,7 +74,7 @@ class BusyTasks(NamedTuple):
     free: Callable[[str], bool] = lambda _: True
 
 
-#: No other process works on any task.
+#: For a schedule on whose tasks no other process works.
 UNSHARED = BusyTasks()
 
 
@@ -131,9 +131,7 @@ class Schedule:
         self._held: set[str] = set()
         self._tries: dict[str, _Tries] = {}
         self._steps: dict[str, int] = {}
-        self._done = self._total = (
-            before  # the sum of all steps, and of what was done before
-        )
+        self._done = self._total = before  # at first, the steps done before
         self.left = int(more is not None)
         self.done = 0
         self.failures: list[Failure] = []
@@ -258,7 +256,8 @@ class Schedule:
         if not self.done:
             more = f" ({plural(count - 1, 'more task')} failed)" if count > 1 else ""
             first = self.failures[0]
-            # Such a message states what to change, which is the same for every task.
+            # An error other than RunError states what to change, which is the same for
+            # every task.
             says_all = first.end.error != RunError.__name__
             raise kind((first.end.message if says_all else first.text) + more)
         lines = [failure.text for failure in self.failures[:_SHOWN]]

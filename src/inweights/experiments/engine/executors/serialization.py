@@ -25,7 +25,7 @@ from inweights.support.plugins import module_of
 _CONFIG = "$config"
 _FUNCTION = "$function"
 _MEMBER = "$member"
-#: Attributes of a computation that are sent.
+#: Names of the attributes of a computation that are sent to another process.
 _COMPUTATION = (
     "name",
     "labels",
@@ -161,7 +161,8 @@ def _by_name(value: Any) -> Any:
     if isinstance(value, Mapping):
         return encode(dict(value), _by_name)
     if callable(value):
-        # A partial has no name by which another process could find it.
+        # An object without a name of its own, such as a functools.partial, is named
+        # like a lambda, because no other process could find it.
         name = getattr(value, "__qualname__", "<lambda>")
         return {_FUNCTION: f"{value.__module__}:{name}" if name != "<lambda>" else name}
     return None
@@ -194,8 +195,8 @@ def _find(name: Any, plugins: Sequence[str]) -> Any:
             found = getattr(found, step)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"{name} cannot be imported: {error}") from None
-    # An object that a module has imported, such as 'subprocess.run', does not belong to
-    # it.
+    # An imported object, such as 'subprocess.run', does not belong to the module that
+    # imports it.
     if str(getattr(found, "__module__", "")).partition(".")[0] not in package_names(
         plugins
     ):

@@ -157,6 +157,6 @@ def _follow(shards: Shards) -> None:
         if device == "cuda":
             device = f"cuda:{os.environ['LOCAL_RANK']}"
             torch.cuda.set_device(device)
-        # The first rank reports what is wrong with the runs, as it has the same error.
+        # The first rank has the same error, and reports it.
         with suppress(InweightsError), use_threads(order.job.threads):
             train_block(build_model(task, device), task, shards=shards)

@@ -73,8 +73,7 @@ def main() -> None:
     lines of JSON: the number of updates done, as a number, or how the attempt at a task
     ended (:class:`~.endings.End`).
     """
-    # On other systems, the number of the parent stays the same after the parent has
-    # ended.
+    # Only on POSIX systems does the id of the parent change when the parent ends.
     if os.name == "posix":
         threading.Thread(target=_follow, args=(int(sys.argv[1]),), daemon=True).start()
     from inweights.experiments.engine.attempts.task import attempt_sent
@@ -82,7 +81,7 @@ def main() -> None:
     answers, sys.stdout = (
         sys.stdout,
         sys.stderr,
-    )  # printed text must not mix with the answers
+    )  # text that a task prints must not mix with the answers
     job = msgspec.json.decode(sys.stdin.readline(), type=Job)
     with suppress(KeyboardInterrupt, BrokenPipeError):  # the parent stops or has ended
         for line in sys.stdin:

@@ -17,10 +17,10 @@ from inweights.experiments.grammar.protocols.protocol_file import (
     in_words,
 )
 
-#: Origin of the value of a setting. *paper*: the paper states this value. *code*: the
-#: paper's code has it. *smaller*: it is a smaller size than in the paper, to save time.
-#: *ours*: it is our choice, since the paper states no value or we chose another one.
-#: *unclassified* is an error, which a test looks for.
+#: Origin of the value of a setting: the paper states it (*paper*), the paper's code has
+#: it (*code*), it is a smaller size than in the paper, to save time (*smaller*), or it
+#: is our choice, since the paper states no value or we chose another one (*ours*). The
+#: value *unclassified* is an error, for which a test searches.
 Whose = Literal["paper", "code", "smaller", "ours", "unclassified"]
 #: Names of the origins, as pages show them.
 WHOSE: dict[Whose, str] = {
@@ -163,8 +163,8 @@ def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
         "code": 3,
         "paper": 4,
     }
-    # Rows with the same setting and value keep the order of the trials: a set would
-    # order them by the hashes of their strings, which differ from process to process.
+    # A dictionary keeps the order of the trials. A set would order rows by the hashes
+    # of their strings, which differ between processes.
     rows: dict[DifferenceRow, None] = {}
     for trial in trials:
         for one in trial:

@@ -13,7 +13,7 @@ from inweights.experiments.grammar.trial import Computation, Measure, Plan, Tria
 #: which a stopping rule is checked, and the order in which nodes are named, which does
 #: not influence the training.
 NAMES = ("learner.phases.*.name", "learner.phases.*.stop.every", "*.shuffled")
-#: Value at the path of a measure or computation that is used.
+#: Value at the path of a measure or computation, which states that it is used.
 USED = "used"
 
 

@@ -102,7 +102,7 @@ def _parts(
     parts: dict[str, Any] = {}
     for name, part in whole.items():
         changes = [one for one in point if one[0].partition(".")[0] == name]
-        # The values exist as long as the points, so that their ids identify them.
+        # The points keep the values alive, so ids identify the values.
         marks: list[int | str] = [name]
         for path, value, _ in changes:
             marks += [path, id(value)]
@@ -171,7 +171,7 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
 def _grid_points(axes_by_key: Mapping[str, Any]) -> list[list[Change]]:
     """Return the points of a grid: every combination of one choice per axis."""
     axes = [_choices(key, values) for key, values in axes_by_key.items()]
-    # Every choice of an axis sets the same paths: the first one names them.
+    # All choices of an axis set the same paths, so the first choice is representative.
     firsts = chain.from_iterable(axis[0] for axis in axes)
     paths = [path for path, _, _ in firsts]
     if twice := next((path for path in paths if paths.count(path) > 1), None):

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 from inweights.experiments.grammar.trial import Computation, Point
 
-#: Column for the result of a function that returns one number, Boolean or text instead
-#: of rows.
+#: Name of the column for the result of a function that returns a single number, Boolean
+#: or text instead of rows.
 RESULT = "result"
 
 

@@ -109,7 +109,7 @@ def _is_text(text: str) -> bool:
     """Return whether a string can be encoded as UTF-8."""
     try:
         text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
+    except UnicodeEncodeError:  # a lone surrogate
         return False
     return True
 

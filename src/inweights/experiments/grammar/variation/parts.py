@@ -9,7 +9,7 @@ from typing import Any
 from inweights.errors import ConfigError
 from inweights.models.outside.module_configs import TrainedConfig
 
-#: What each part of a trial must be.
+#: Descriptions of what each part of a trial must be, for messages.
 PARTS = {
     "world": "a config that builds one, such as iw.TwoHop(n=10) or iw.Facts('facts.csv'); or, "
     "without model and learner, a function: def experiment(seed, ...)",

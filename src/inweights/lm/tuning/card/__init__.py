@@ -59,7 +59,7 @@ def model_card(
         base=base,
         quoted=msgspec.json.encode(
             base
-        ).decode(),  # YAML takes no plain word that begins with @
+        ).decode(),  # a plain scalar of YAML must not begin with @
         chat=", in its chat template" if chat else "",
         told=_training_texts(data, part),
         settings=settings,
@@ -77,7 +77,7 @@ def _training_texts(data: Path | None, part: str) -> str:
     counts = data / "counts.json"
     try:
         about = msgspec.json.decode(read_text(counts), type=dict[str, Any])
-    # A file, or a folder that something else wrote.
+    # The data are a single file, or a folder that `inweights augment` did not write.
     except (
         DataError,
         msgspec.DecodeError,

@@ -68,13 +68,14 @@ def update(
         mine = part
         if accelerator:
             mine = part[accelerator.process_index :: accelerator.num_processes]
-        # A batch may have fewer examples than there are processes.
+        # If there are fewer examples than processes, a process without one computes the
+        # loss of the first example with weight 0.
         share = 1.0 if mine else 0.0
         with torch.autocast(device.type, torch.bfloat16, enabled=half):
             summed, right = of(lm, net, mine or part[:1], device, read)
         loss = share * summed / total
         if accelerator:
-            # Gradients are averaged over processes.
+            # The factor compensates for the averaging of gradients over processes.
             accelerator.backward(loss * accelerator.num_processes)
             loss = accelerator.reduce(loss.detach(), "sum")
             right = accelerator.reduce(share * right, "sum")
@@ -123,7 +124,7 @@ def drift(
     tokens = torch.cat([noted for noted, _ in pairs]).to(device)
     before = torch.cat([logs for _, logs in pairs]).to(device)
     now = logits.float().log_softmax(-1).gather(1, tokens)
-    # The remaining probability of all other tokens, before and now.
+    # Remaining probability of all other tokens, before training and now.
     left = (1 - before.exp().sum(1)).clamp(min=1e-6)
     left_now = (1 - now.exp().sum(1)).clamp(min=1e-6)
     likely = (before.exp() * (before - now)).sum()

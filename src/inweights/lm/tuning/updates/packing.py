@@ -23,15 +23,15 @@ from inweights.lm.tuning.updates.reading import Predicted, accepts
 
 __all__ = ["PackedReader", "PackedRows", "pack", "why_padded"]
 
-#: Name under which the attention below is registered in transformers.
+#: Name under which the attention function below is registered in transformers.
 _NAME = "inweights_packed"
-#: Kinds of layers that attend to all earlier tokens, or to the latest of them.
+#: Kinds of layers, which attend to all earlier tokens or only to the latest ones.
 _KINDS = {"full_attention", "sliding_attention"}
-#: Number of tokens from which attention in half precision is not slower on a CPU.
+#: Number of tokens from which on attention in half precision is not slower on a CPU.
 _LONG = 512
-#: Number of tokens of each example on which a model is tested.
+#: Number of tokens of each example with which a model is tested.
 _TRIED = 8
-#: Largest relative differences of logits that count as rounding, by data type, and the
+#: Largest relative differences of logits that count as rounding, by data type; and the
 #: factor by which they may be larger if batches differ in shape.
 _ROUNDING = {torch.float32: 1e-4, torch.float64: 1e-4}
 _ROUNDING_OF_HALF = 1e-2
@@ -128,7 +128,7 @@ def pack(rows: Sequence[Encoded], device: torch.device | str = "cpu") -> PackedR
         >>> both.learnt.tolist(), both.targets.tolist(), both.example.tolist()
         ([1, 1, 2], [7, 8, 9], [0, 1, 1])
     """
-    # A token of the sequence is identified by the index of the token before it and its id.
+    # The key of a token is the index of the token before it, and its id.
     index_of: dict[tuple[int, int], int] = {}
     ids: list[int] = []
     places: list[int] = []
@@ -286,7 +286,7 @@ def _attend(
     packed = _layout.get()
     kind, dtype = query.device.type, value.dtype
     mask = packed.window(options.get("sliding_window"))
-    # PyTorch's attention in half precision takes at least 10 ms per call on a CPU.
+    # Attention in half precision takes at least 10 ms per call on a CPU.
     is_widened = (
         kind == "cpu"
         and dtype in (torch.bfloat16, torch.float16)

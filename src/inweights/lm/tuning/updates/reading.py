@@ -39,8 +39,8 @@ class Predicted:
     example: Tensor
 
 
-#: Runs a network on examples: the model, the network to call (with its adapters), the
-#: examples, and their device.
+#: Function that runs a network on examples, given the model, the network to call (with
+#: its adapters), the examples, and their device.
 Reader = Callable[[LanguageModel, Any, Sequence[Encoded], torch.device], Predicted]
 
 
