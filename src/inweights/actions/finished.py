@@ -184,7 +184,7 @@ def open_run(
     """
     from inweights.experiments.engine.outcome_files import refresh
 
-    with suppress(OSError, ValueError, IndexError):  # an invalid path is a run's name
+    with suppress(OSError, ValueError, IndexError):  # otherwise `name` is not a path
         path = unquote(name[7:]) if name.startswith("file://") else name
         place = Path(path.removesuffix("page.html")).resolve(strict=True)
         if (place / CONFIG).is_file():

@@ -105,7 +105,6 @@ GROUPS: dict[str, dict[str, Command]] = {
         "status": Command("machines", "show the progress of a plan"),
     },
 }
-#: All commands by name.
 COMMANDS: dict[str, Command] = {}
 for _group in GROUPS.values():
     COMMANDS |= _group

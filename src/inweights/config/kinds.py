@@ -33,7 +33,7 @@ class Kinds(dict[str, type[Any]]):
             members: Names of the attributes and methods that a class must have to be
                 registered by :meth:`add`, each with a description for error messages.
         """
-        # A class without a tag is the default kind in files; its name serves as its
+        # In files, a class without a tag is the default kind. Here, its name is its
         # tag.
         super().__init__(
             {

@@ -16,8 +16,8 @@ from inweights.config.values import decode, encode
 from inweights.errors import ConfigError
 from inweights.support.limits import read_text
 
-#: Largest number of characters of a text, of characters and of parts of a dotted key,
-#: and of brackets around a value.
+#: Maximum number of characters of a text, of characters of a dotted key, of parts of a
+#: dotted key, and of brackets around a value.
 MAX_TEXT = 1_000_000
 MAX_KEY = 1_000
 MAX_PARTS = 32

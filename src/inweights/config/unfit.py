@@ -9,8 +9,7 @@ from inweights.errors import ConfigError
 
 #: Largest number of characters of a value in a message.
 _SHOWN = 60
-#: Suggested replacement of an object, by the name of its class and the package of that
-#: class.
+#: Suggested replacement of an object, by the package and name of its class.
 _REMEDIES = {
     "torch.Tensor": "its numbers, value.tolist(), and make the tensor within the function",
     "torch.nn.parameter.Parameter": "its numbers, value.tolist(), and make the tensor within "

@@ -30,7 +30,7 @@ T = TypeVar("T")
 _DRAWS = 2**22
 #: Maximum number of positions whose states a probe has in memory at once.
 _POSITIONS = 2**14
-#: Options of probes that select what is measured.
+#: Options of probes that must not be empty, because they select what is measured.
 _SELECTIONS = ("layers", "places", "parts", "methods")
 #: Maximum number of pairs of nodes that a probe sorts.
 _SORTED = 100_000

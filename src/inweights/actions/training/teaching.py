@@ -29,7 +29,8 @@ from inweights.worlds.knowledge.words.wording import Wording
 _WORDINGS = 3
 #: Number of questions and texts that measure earlier knowledge.
 GENERAL = 28
-#: Kind, name, value, and the number of questions or texts of which the value is a mean.
+#: A measured value: kind, name, value, and the number of questions or texts of which
+#: the value is a mean.
 Row = tuple[str, str, float, int]
 
 

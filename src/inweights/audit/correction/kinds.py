@@ -19,7 +19,8 @@ _FEWEST = 3
 _RARE = 2
 _COMMON = 3
 
-#: A relation, and the position of an entity in it: 0 for the subject, 2 for the object.
+#: A position in the facts of a relation: the index of the relation, and 0 for the
+#: subject or 2 for the object.
 Role = tuple[int, int]
 
 

@@ -46,7 +46,8 @@ def do(words: Sequence[str]) -> Any:
         _register(command.file)
     try:
         run, bound, _ = base.app.parse_args(
-            # Wrong options have the same kind of message and exit code as other wrong input.
+            # Wrong options raise an error, like other wrong input, instead of ending
+            # the process.
             words,
             exit_on_error=False,
             print_error=False,

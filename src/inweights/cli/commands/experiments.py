@@ -91,7 +91,7 @@ def run(
     """
     from inweights.config import load_toml
 
-    # In this order, since the command line overrides the file.
+    # The command line comes last, because it overrides the file.
     changes = [*(console.flat(load_toml(config)) if config else ()), *choice.set]
     request = RunRequest(
         recipe=recipe, scale=scale, seeds=choice.numbers, overrides=changes

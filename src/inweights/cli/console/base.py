@@ -231,7 +231,7 @@ def listing(
 
 def _cell(form: str, row: Mapping[str, Any]) -> str:
     shown = [row.get(name) for _, name, _, _ in Formatter().parse(form) if name]
-    # Formats of numbers do not accept None, so that a missing value is an empty cell.
+    # Number formats do not accept None, so a cell with a missing value is empty.
     return "" if None in shown else form.format_map(row)
 
 

@@ -201,7 +201,7 @@ def _do(
         execution.report,
         before,
         busy=BusyTasks(busy, job.open_store().leases.free),
-        # The cost estimate is for this machine's CPU.
+        # The cost estimate applies only to the CPU of this machine.
         expect=execution.expect if execution.device == "cpu" else None,
     )
     schedule.on_done = show if execution.observers else None

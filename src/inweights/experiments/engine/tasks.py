@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Name of the table of losses, which every training produces, even without measures.
 LOSSES = "losses"
-#: Number of characters in the key of a run, a computation or a task.
+#: Number of characters of the key of a run, a computation or a task.
 KEY_LENGTH = 20
 
 

@@ -23,13 +23,14 @@ from inweights.worlds.knowledge.triples import Triples
 #: above which a few seeds are not enough.
 KNOWN = 0.99
 SPREAD = 0.2
-#: Half the width that the 95% interval of a difference should have with enough seeds.
+#: Half the width that the 95% interval of a difference may have if there are enough
+#: seeds.
 WANTED = 0.2
 #: Smallest ratio of two learning rates that is reported as a difference.
 FACTOR = 3.0
 #: Roles of queries that combine facts.
 _COMBINED = ("composition", "chain", "conclusion")
-#: Number of conditions that a sentence names; the rest is only counted.
+#: Number of conditions that a sentence names; all others are only counted.
 _NAMED = 3
 
 

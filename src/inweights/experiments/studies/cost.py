@@ -22,8 +22,8 @@ from inweights.runs.tables.names import MODEL_PART
 from inweights.runs.tables.store import Store
 from inweights.training.learners.kinds import Curriculum
 
-#: Seconds on one core from which the estimate includes the time of all trainings on an
-#: H100.
+#: Estimated seconds on one core from which on the estimate also states the time of all
+#: training runs on an H100.
 SAID = 1800.0
 #: Approximate seconds that a core needs for the product of one parameter and one fact
 #: in an update, and estimated seconds of a run from which a few steps are timed before

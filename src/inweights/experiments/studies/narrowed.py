@@ -123,8 +123,8 @@ class _Part:
         # them.
         if not trials and not computations:
             return plan
-        # Tables may be derived from others, so that no table may be empty: each keeps
-        # at least the rows of its fastest trial.
+        # A derived table may need any table, so none may be empty: each contains at
+        # least the rows of its fastest trial.
         for name in dict.fromkeys(measure.name for measure in plan.measures):
             measures = [measure for measure in plan.measures if measure.name == name]
             if not _measured(trials, measures):

@@ -28,7 +28,7 @@ from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.studies.narrowed import narrowed, of_folder, share_of
 from inweights.runs import RunFolder, RunStore
 
-#: Largest factor by which the number of seeds is multiplied.
+#: Maximum number of seeds, as a multiple of the recipe's number of seeds.
 MOST = 64
 #: Function that returns the results of all claims on all stored seeds.
 Kept = Callable[[], Sequence[ClaimResult]]

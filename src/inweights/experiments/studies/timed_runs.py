@@ -49,7 +49,7 @@ FEW_STEPS = 3
 SPREAD = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45)
 BUDGET = 0.4
 SHARE = 1 / 300
-#: Processor seconds after which no further group is timed in any case.
+#: Processor seconds after which timing ends in any case.
 MOST = 6.0
 #: Largest product of parameters and facts of a step, over all runs that are timed
 #: together: above it, the time of a step grows in proportion to the runs.

@@ -145,7 +145,7 @@ def _frames(facts: pl.DataFrame, prompts: Mapping[int, str]) -> dict[str, str]:
     rows = facts.select("subject", "relation").rows()
     for number, (subject, relation) in enumerate(rows):
         prompt = prompts.get(number, "")
-        # If a name occurs twice, one occurrence may be part of another word.
+        # If the name occurs twice, one of the occurrences may be part of another word.
         if relation not in frames and prompt.count(subject) == 1:
             frames[relation] = prompt.replace(subject, _SUBJECT)
     if not frames:

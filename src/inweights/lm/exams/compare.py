@@ -40,7 +40,7 @@ GROUPS = (
     "analogies",
     ITSELF,
 )
-#: Kind of all compositions that no training text states, with known or unknown hops.
+#: Name of the group of all compositions that no training text states.
 ALL_HELD_OUT = "held out"
 
 

@@ -25,7 +25,7 @@ _ASKED = load_toml(Path(__file__).with_suffix(".toml"))
 #: Questions that a small model answers without further training, each as a prompt, its
 #: answer, and wrong answers.
 GENERAL: list[list[str]] = _ASKED["questions"]
-#: Plain prose whose perplexity is measured.
+#: Plain prose on which perplexity is measured.
 TEXTS = [" ".join(text.split()) for text in _ASKED["texts"]]
 _TOKENS = 16
 _GOES_ON = re.compile(r"[.!?\n]\s*\S")
@@ -92,7 +92,7 @@ def general_knowledge(
         repeats=pl.Series([bool(_REPEATS.search(text)) for text in said]),
         spilled=pl.Series(spilled),
     )
-    lm = replace(lm, chat=False)  # the texts are not turns of a chat
+    lm = replace(lm, chat=False)  # the texts below are not turns of a chat
     # The first word is given rather than scored, because no text precedes it.
     first_words = [text.partition(" ")[0] for text in TEXTS]
     rests = [" " + text.partition(" ")[2] for text in TEXTS]

@@ -10,8 +10,9 @@ from dataclasses import replace
 from inweights.lm.exams.questions import Question
 from inweights.support.extras import optional
 
-#: Number of rounds of retrieval. The second round also searches for the facts of the first
-#: one, since the second fact of a chain shares no word with the question.
+#: Number of rounds of retrieval. The query of the second round includes the facts that
+#: the first round found, because the second fact of a chain shares no word with the
+#: question.
 _ROUNDS = 2
 
 

@@ -23,11 +23,11 @@ from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.unfinished import BegunPart
 
 Floats = NDArray[np.float64]
-#: Function that is called with the number of finished prompts and their total number.
+#: Function that is called with the number of finished prompts and the total number.
 Tell = Callable[[int, int], None]
-#: Number of rows (one per candidate) that are scored at the same time.
+#: Maximum number of rows (one per candidate) that are scored at the same time.
 _ROWS = 256
-#: Number of prompts that are continued at the same time.
+#: Maximum number of prompts that are continued at the same time.
 _TOGETHER = 32
 
 

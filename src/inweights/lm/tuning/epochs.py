@@ -85,7 +85,7 @@ def keeping(
         DataError: The folder of the epochs cannot be written.
     """
     place = epochs_of(target)
-    # Epochs of an earlier training with the same name do not belong to this one.
+    # Epochs that an earlier training of the same name stored are removed.
     if fresh and (place / _ABOUT).exists():
         shutil.rmtree(place)
     if not (place / _ABOUT).exists():
@@ -224,7 +224,8 @@ def _after(place: Path, done: int) -> list[tuple[int, int, Path]]:
     found = []
     for folder in place.iterdir():
         number, _, total = folder.name.partition("-of-")
-        # The description, and folders that are being written, have different names.
+        # Other names are those of the description, and of folders that are still being
+        # written.
         if number.isdigit() and total.isdigit() and int(number) > done:
             found.append((int(number), int(total), folder))
     return sorted(found)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from inweights.worlds.arrays import Float, Int
 
-#: Ids of one prompt, or of one name.
+#: Token ids of one prompt, or of one name.
 Ids = tuple[int, ...]
 #: Maximum number of prompts that the module reads at once.
 _AT_ONCE = 1024

@@ -31,7 +31,7 @@ from inweights.worlds.world import Ids, Worlds
 #: Number of nodes whose margins are computed in a graph of more than :data:`EXACT`
 #: nodes.
 _SAMPLED = 500
-#: Number of logits in memory at once.
+#: Maximum number of logits in memory at once.
 _AT_ONCE = 2**23
 
 

@@ -33,7 +33,7 @@ from inweights.theory.geometric_memory.spectral import EXACT
 from inweights.worlds.arrays import Float, Floats
 from inweights.worlds.world import World
 
-#: Maximum number of pairs for which ranks in the null distribution are exact.
+#: Maximum number of pairs for which ranks of random embeddings are exact.
 _SORTED = 50_000
 #: Parities of the distances (in hops) that each value of ``pairs`` includes.
 _HOPS = {"all": (0, 1), "even": (0,), "odd": (1,)}

@@ -30,8 +30,8 @@ from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import World, Worlds
 
 METHODS = ("none", "decoded", "ridge", "true")
-#: Number of folds of the bridges; the states of one fold are moved by a map that is
-#: fitted on the other folds.
+#: Number of folds of the bridges. The states of each fold are moved by a map that is
+#: fitted on all other folds.
 _FOLDS = 5
 
 

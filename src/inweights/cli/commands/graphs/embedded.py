@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from inweights.worlds.families.graphs.graph import Graph
     from inweights.worlds.world import World
 
-#: Number of times that the names are shuffled.
+#: Number of random assignments of the names to the vectors.
 _DRAWS = 200
 _WORDS = {
     "spearman": "Spearman, cosine and hops",

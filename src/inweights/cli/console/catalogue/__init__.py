@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: Largest number of settings of a part for which their whole meaning is shown.
 _WHOLE = 14
-#: Largest number of lines for our own choices without ``full``.
+#: Largest number of lines about our own choices without ``full``.
 _OURS = 14
 
 
@@ -89,7 +89,7 @@ def described(
         found = [replace(one, ours=False) for one in found]
     if part:
         say((f"{recipe.name}, settings of {part}", "bold"))
-        # Items of a list keep the name of the list.
+        # If the part is a list, the paths of its items begin with its name.
         if not found[0].path[len(part) + 1 : len(part) + 2].isdigit():
             found = [
                 replace(one, path=one.path.removeprefix(f"{part}.")) for one in found

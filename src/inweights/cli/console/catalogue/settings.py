@@ -29,7 +29,7 @@ _ROWS = 24
 _PART = re.compile(r"(?:[a-z_]+\.(?:\d+\.)*){1,2}")
 
 
-#: Path of a setting of an item of a list, other than the first item.
+#: Path of a setting of an item in a list, except the first item.
 _LATER = re.compile(r"(?P<list>[a-z_.]+)\.(?P<place>[1-9]\d*)\.(?P<rest>.+)")
 
 
@@ -114,7 +114,7 @@ def _folded(found: Sequence[Setting], main: str) -> list[Row]:
         if not part.endswith("…"):
             rows += _rows(inside, main)
             continue
-        # If all are ours, the part is marked; otherwise each setting.
+        # If all settings of the part are ours, only the part is marked.
         every = all(one.ours for one in inside)
         names = (
             one.path.removeprefix(part.removesuffix("…"))

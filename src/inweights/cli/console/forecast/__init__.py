@@ -164,7 +164,7 @@ def _tried(queries: pl.DataFrame, trained: TrainedForecast) -> None:
     for (role,), rows in trained.kinds.group_by("role", maintain_order=True):
         of_role = queries.filter(pl.col("role") == role)
         expected = of_role["expected"].drop_nulls().to_list()
-        # These queries have no stated answer, so that none is right by chance.
+        # The facts state no answer to these queries, so no guess can be right.
         guesses = ("", "") if role == "unstated" else guessing(rows)
         program = f"{sum(expected) / len(expected):.2f}" if expected else ""
         shares = []

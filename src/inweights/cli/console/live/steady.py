@@ -33,7 +33,7 @@ def steady_log(write: Callable[[str], None], pause: float) -> Iterator[Progress]
         amount, and a description of the current work.
     """
     began = time.monotonic()
-    # There are no reports before PyTorch is loaded, which takes the first seconds.
+    # Until PyTorch is loaded, which takes a few seconds, there are no reports.
     latest = (0, 1, "loading PyTorch")
     over = Event()
 

@@ -194,7 +194,7 @@ def capacity(run: Run) -> int:
         return 1
     parameters = parameters_of(run)
     count = sum(p.numel() for p in parameters)
-    # Values, gradients and the two moments of Adam.
+    # Memory of the parameters, their gradients, and the two moments of Adam.
     state = 4 * sum(p.numel() * p.element_size() for p in parameters)
     check_memory(
         f"training a model of {count:,} parameters", state, hint="make it smaller"

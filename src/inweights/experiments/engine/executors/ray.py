@@ -34,8 +34,8 @@ from inweights.support.extras import optional
 #: at a time.
 _EVERY = 0.5
 _LOOKS = 100
-#: Monitoring processes of Ray: without them, a cluster on this machine starts 3 s
-#: earlier.
+#: Options of Ray that start monitoring processes. Without these, a cluster on this
+#: machine starts 3 s earlier.
 _NEEDLESS = ("start_api_server", "start_log_monitor", "start_monitor")
 #: Options of a cluster on this machine. Nobody else can connect to it or reads its
 #: metrics, and its processes have the same priority as those of a local run.

@@ -83,7 +83,8 @@ def main() -> None:
         sys.stderr,
     )  # text that a task prints must not mix with the answers
     job = msgspec.json.decode(sys.stdin.readline(), type=Job)
-    with suppress(KeyboardInterrupt, BrokenPipeError):  # the parent stops or has ended
+    # the parent was interrupted or has ended
+    with suppress(KeyboardInterrupt, BrokenPipeError):
         for line in sys.stdin:
             end = attempt_sent(
                 job, line, throttled(lambda step: say(answers, step), _EVERY)

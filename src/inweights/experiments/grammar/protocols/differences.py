@@ -22,7 +22,7 @@ from inweights.experiments.grammar.protocols.protocol_file import (
 #: is our choice, since the paper states no value or we chose another one (*ours*). The
 #: value *unclassified* is an error, for which a test searches.
 Whose = Literal["paper", "code", "smaller", "ours", "unclassified"]
-#: Names of the origins, as pages show them.
+#: Descriptions of the origins on pages.
 WHOSE: dict[Whose, str] = {
     "unclassified": "not classified",
     "ours": "ours",

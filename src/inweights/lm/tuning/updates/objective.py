@@ -18,9 +18,9 @@ from inweights.lm.model.load import LanguageModel
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.lm.tuning.updates.reading import Reader, read_padded
 
-#: Number of replayed texts that are read at the same time.
+#: Maximum number of replayed texts that are read at the same time.
 _TOGETHER = 16
-#: Number of most likely next tokens that are stored at each position.
+#: Number of most likely next tokens whose probabilities are stored at each position.
 _LIKELY = 32
 
 
@@ -82,8 +82,8 @@ def update(
         else:
             loss.backward()
         if of is _loss:
-            # The update divides by the number of all tokens to which a loss applies; the
-            # reported loss divides only by those of the examples.
+            # The loss of the update is a mean over all tokens to which a loss applies;
+            # the reported loss is a mean over those of the examples.
             mean_loss = loss.detach() * total / learnt
             known = right
     if config.clip:
