@@ -64,7 +64,7 @@ class Entry:
 
     @property
     def judged_anew(self) -> JudgedLine | None:
-        """Line with the last verdict, or ``None`` if this is not on the current version.
+        """Line with the last verdict, or ``None`` if that is about another version.
 
         The current version is the one that was stated last and not withdrawn.
         """

@@ -175,7 +175,7 @@ def _check_world(world: World) -> None:
         if len(part.answers) != len(part):
             raise DataError(
                 f"the answer of a {kind} has several tokens, but a prediction by training "
-                f"requires answers of one token; leave out the role of this {kind}"
+                f"requires answers of one token; remove the role of this {kind} from the world"
             )
 
 

@@ -46,8 +46,8 @@ class Settings(iw.Config):
     type raises a ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        n: Number of subjects, of bridges and of objects (at least 2) of the world in
-            which training includes only hops.
+        n: Number of subjects, and also of bridges and of objects, in the world whose
+            training data contain only single hops; at least 2.
         shared: Config of the world in which training includes some two-hop facts.
         emb_mlp: Width of the Emb-MLP, at least 1.
         emb_steps: Number of updates of the Emb-MLP.

@@ -125,8 +125,8 @@ def plan(settings: Settings) -> Plan:
 
         - Labels of the trials: ``head`` (tied, untied), ``width`` (32, 64, 128),
           ``decayed`` (``norms and biases spared``, ``everything decays``), and ``when``
-          (phases with weight decay: ``never``; ``during``, the first; ``after``, the
-          second; ``throughout``, both).
+          (the phases with weight decay: ``never`` for none, ``during`` for the first,
+          ``after`` for the second, ``throughout`` for both).
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
@@ -167,9 +167,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             columns ``head, width, decayed, when, seed, part, role, distribution,
             statements, accuracy, accuracy_among, chance, loss, right_answers``. The
             labels are ``head`` (tied, untied), ``width`` (32, 64, 128), ``decayed``
-            (``norms and biases spared``, ``everything decays``), and ``when`` (phases
-            with weight decay: ``never``; ``during``, the first; ``after``, the second;
-            ``throughout``, both). Accuracies and recall are fractions from 0 to 1.
+            (``norms and biases spared``, ``everything decays``), and ``when`` (the
+            phases with weight decay: ``never`` for none, ``during`` for the first,
+            ``after`` for the second, ``throughout`` for both). Accuracies and recall
+            are fractions from 0 to 1.
 
     Returns:
         - ``runs``: a row per run, with the accuracy on the compositions, and

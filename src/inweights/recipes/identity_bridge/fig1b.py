@@ -19,7 +19,7 @@ class Settings(iw.Config):
     ``ConfigError``; :func:`plan` checks most ranges.
 
     Attributes:
-        n: Number ``N`` of subjects, of bridges and of objects, at least 2.
+        n: Number ``N`` of subjects, and also of bridges and of objects; at least 2.
         relations: Numbers of second relations ``|R2|``, each from 1 to ``n``. A subject
             leads to one object through each second relation.
         told: Fractions of the two-hop facts that are in the training set, each at least

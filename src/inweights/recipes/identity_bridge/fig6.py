@@ -143,8 +143,9 @@ def tighter(more: str, less: str, place: str) -> list[Score]:
     """Return scores that compare the alignment and the contrast of two models.
 
     Args:
-        more: Label ``model`` of the model whose values are expected to be larger.
-        less: Label ``model`` of the model whose values are subtracted.
+        more: Value of the label ``model`` for the model whose values are expected to be
+            larger.
+        less: Value of the label ``model`` for the model whose values are subtracted.
         place: Place in the prompt: ``first_hop`` (``(e1, r1)``) or ``query`` (``(e1,
             r1, r2)``).
 

@@ -37,8 +37,8 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
     """How an attempt at a task ended.
 
     Attributes:
-        how: ``done``; ``busy``, if another process works on the task; ``killed``, if
-            the process of the task died; ``memory``, if memory ran out; or ``failed``.
+        how: ``done``; ``busy``, if another process is working on the task; ``killed``,
+            if the process of the task died; ``memory``, if memory ran out; or ``failed``.
         error: Name of the library's error class with which the task failed. The
             default, ``RunError``, represents all errors that do not belong to the
             library. It has no meaning if the task did not fail.

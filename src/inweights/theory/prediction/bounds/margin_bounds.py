@@ -39,7 +39,7 @@ def margin_bounds(
     every rival (every wrong output), and the upper end only for the nearest rival. If
     the margin differs between optima, its interval contains all of these margins, even
     if the gap is small. For a query of the role ``unstated``, which has no correct
-    answer, the margin is the lead of the output with the largest logit.
+    answer, the margin is the difference between the two largest logits.
 
     Args:
         solution: A solution. If its gap is too large for the accuracy, it is refined,

@@ -38,8 +38,8 @@ class StateFile:
         path: The file, in NumPy's format ``.npz``; it need not exist yet.
         program: Program (2) that is solved. The state of a different program is
             rejected.
-        gap: Requested relative gap, on which rounding in the iteration depends. A state
-            for a different gap is rejected.
+        gap: Requested relative gap. It determines how values are rounded during the
+            iteration, so a state for a different gap is rejected.
     """
 
     def __init__(self, path: Path, program: Program, gap: float) -> None:

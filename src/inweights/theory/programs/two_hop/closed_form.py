@@ -42,7 +42,7 @@ class ClosedForm:
     """Optimum of program (2) for the two-hop world of complexity one, certified by multipliers.
 
     Attributes:
-        n: Number of subjects, of bridges and of objects (the paper's ``N``).
+        n: Number of subjects, and also of bridges and of objects (the paper's ``N``).
         identity: Whether the identity facts ``(b_i) → b_i`` are included.
         parameters: The optimum in the symmetric form of equation (3).
         multipliers: Dictionary that maps the name of each kind of constraint to the
@@ -223,7 +223,7 @@ def closed_form(n: int, *, identity: bool = True) -> ClosedForm:
     its own bridge, and every bridge its own object; ``docs/theory.md`` has the proofs.
 
     Args:
-        n: Number of subjects, of bridges and of objects, at least 2.
+        n: Number of subjects, and also of bridges and of objects; at least 2.
         identity: Whether to include the identity facts ``(b_i) → b_i`` (the default).
 
     Returns:
