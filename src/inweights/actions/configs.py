@@ -143,7 +143,7 @@ def _of_type(name: str) -> type[Config]:
             if ours
             else sys.modules[module]
         )
-        # `getattr` on another package's lazy module could import further modules
+        # `getattr` on another package's lazy module could import further modules.
         for step in path.split("."):
             found = getattr(found, step) if ours else vars(found)[step]
     except (ImportError, AttributeError, KeyError, TypeError):

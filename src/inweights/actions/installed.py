@@ -107,7 +107,7 @@ def _extras() -> list[Finding]:
     """Return one line of the report for each optional extra."""
     try:
         lines = metadata.requires("inweights") or []
-    # the library runs from a source tree and is not installed
+    # The library runs from a source tree and is not installed.
     except metadata.PackageNotFoundError:
         return []
     found = []

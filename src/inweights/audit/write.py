@@ -137,7 +137,7 @@ def _form(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
         question=pl.col("turn"),
         answer=answer,
     )
-    # texts without a prompt contain no question
+    # Texts without a prompt contain no question.
     if columns not in (FORMS[""], FORMS["_text"]):
         full = full.filter(pl.col("prompt") != "")
     return full.select("id", "fact", "line", "role", "stage", *columns)

@@ -55,7 +55,7 @@ class Reading:
         Returns:
             The states after the edit, ``[R, S, D]``.
         """
-        # a user's model that does not compute states from packed batches
+        # A user's model may not compute states from packed batches.
         if self.batch is None:
             return edit(state)
         # The edit is applied to prompts of one length at a time, because a user's

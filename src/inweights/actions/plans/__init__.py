@@ -125,7 +125,7 @@ def write_plan(
         parts=len(parts),
         labels=tuple(labels),
     )
-    # written last: a folder without this file is not a plan
+    # Written last: a folder without this file is not a plan.
     files.write(ABOUT, msgspec.json.encode(about))
     return Planned(place)
 

@@ -128,7 +128,7 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
         max(len(cell) for cell in column) + 1 for column in zip(*rows, strict=True)
     ]
     bodies = [_body(claim, once) for claim in results]
-    # in a long list, each claim has one line that begins with its name
+    # In a long list, each claim has one line that begins with its name.
     if len(bodies) > _LINES // 2:
         names = [Text(claim.id.rpartition("/")[2] + ": ") for claim in results]
         bodies = [name + body for name, body in zip(names, bodies, strict=True)]

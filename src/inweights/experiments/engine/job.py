@@ -130,7 +130,7 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
         return False
     if "__main__:" in text or "<locals>" in text or "<lambda>" in text:
         return False
-    # torch is available in every process.
+    # Every process can import torch.
     homes = {name.partition(".")[0] for name in _NAMED.findall(text)} - {"torch"}
     return plugins is None or homes <= package_names(plugins)
 

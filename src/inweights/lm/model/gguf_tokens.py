@@ -133,7 +133,7 @@ def splitting(rules: dict[str, Any]) -> str:
         elif len(before) == 1 and not last["use_regex"]:
             found = before[0]
     if found == "llama-bpe" and not rules["model"].get("ignore_merges"):
-        # the same expression, but merges also apply to whole words of the vocabulary
+        # The same expression, but merges also apply to whole words of the vocabulary.
         found = "dbrx"
     # llama.cpp does not normalise text. Qwen's normalisation only joins letters and
     # accents.

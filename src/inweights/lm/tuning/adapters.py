@@ -46,7 +46,7 @@ def adapted(
             is not an integer from 0 to 2^63 - 1.
         Exception: ``peft`` raises an error, for example about ``where``.
     """
-    # peft freezes all weights except its own, and never makes them trainable again.
+    # The weights that peft freezes are not made trainable again when it is removed.
     wanted = [p.requires_grad for p in model.parameters()]
     if config.method == "full":
         yield model.requires_grad_(requires_grad=True)

@@ -139,7 +139,7 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
     for path, module in model.named_modules():
         numbers = (*module.parameters(), *module.buffers())
         if not isinstance(module, Layer) or any(t.is_meta for t in numbers):
-            # parameters on the device `meta` are only counted; they have no values
+            # Parameters on the device `meta` are only counted; they have no values.
             continue
 
         def draw(

@@ -155,7 +155,7 @@ def best_size(
 
 def _measured(block: LearnTask, device: str) -> tuple[float, float]:
     """Return the memory of a block on an accelerator, in bytes, and the seconds per step."""
-    # reserved memory is measured, as it includes what a captured step keeps
+    # Reserved memory is measured, as it includes what a captured step keeps.
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats(device)
     before = torch.cuda.memory_reserved(device)

@@ -278,7 +278,7 @@ def _measure(block: LearnTask, store: Store, device: str) -> None:
     """Measure models whose weights are stored; models of the same shape are measured together."""
     models = [open_model(store, run) for run in block.runs]
     several = [(model, block.part([place])) for place, model in enumerate(models)]
-    # optima of one shape may differ in rank, and are then measured separately
+    # Optima of one shape may differ in rank, and are then measured separately.
     with suppress(ConfigError):
         several = [(join_replicas(models), block)]
     for model, runs in several:

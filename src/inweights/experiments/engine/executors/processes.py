@@ -245,7 +245,7 @@ class _WorkerPool:
         return worker
 
     def _listen(self, worker: _Process) -> None:
-        # the process was stopped, or its output is not UTF-8
+        # Raised if the process was stopped, or if its output is not UTF-8.
         with suppress(ValueError, OSError):
             for line in worker.stdout or ():
                 self.lines.put((worker, line))

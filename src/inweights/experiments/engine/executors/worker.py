@@ -83,7 +83,7 @@ def main() -> None:
         sys.stderr,
     )  # text that a task prints must not mix with the answers
     job = msgspec.json.decode(sys.stdin.readline(), type=Job)
-    # the parent was interrupted or has ended
+    # Raised if the parent is interrupted or has ended.
     with suppress(KeyboardInterrupt, BrokenPipeError):
         for line in sys.stdin:
             end = attempt_sent(

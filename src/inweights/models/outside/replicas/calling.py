@@ -55,8 +55,8 @@ class ModuleCaller(Model):
     ) -> None:
         """Store what calls need: the module that is called, names of parameters, and its form."""
         self.config = config
-        # in a list, so that its parameters are not registered as parameters of the
-        # model
+        # Stored in a list, so that its parameters are not registered as parameters of the
+        # model.
         self._base = [base]
         self._names = names
         self._own = names.own
@@ -175,7 +175,7 @@ class ModuleCaller(Model):
 
         hooks = []
         for name in dict.fromkeys((*names, *self._edits)):
-            # the logits are not the output of a submodule; they are edited below
+            # The logits are not the output of a submodule; they are edited below.
             if name != LOGITS:
                 part = base.get_submodule(name)
                 hooks.append(part.register_forward_hook(hook(name)))
