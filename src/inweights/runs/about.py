@@ -119,5 +119,6 @@ def written(seeds: Sequence[Any]) -> str:
     ):
         return f"{seeds[0]}..{seeds[-1]}"
     if len(seeds) == 1:
-        return f"{seeds[0]},"  # the comma distinguishes a seed from a number of seeds
+        # the comma distinguishes a single seed from a number of seeds
+        return f"{seeds[0]},"
     return ",".join(map(str, seeds))

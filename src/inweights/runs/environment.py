@@ -105,7 +105,7 @@ def repositories() -> dict[str, dict[str, Any]]:
     """
     found: dict[str, dict[str, Any]] = {}
     own = _top(_LIBRARY)
-    # Else it is installed inside of another.
+    # If the roots differ, the library is installed inside another repository.
     if own is not None and own == _LIBRARY.parents[1]:
         found["inweights"] = _state(own)
     here = _top(Path.cwd())
@@ -149,7 +149,9 @@ def _top(folder: Path) -> Path | None:
 
 def _state(top: Path) -> dict[str, Any]:
     """Return the commit of a repository, and whether its tracked files are as committed."""
-    # A repository of somebody else may name programs that 'status' would run.
+    # 'git status' runs the programs that are configured as filters. It is not called if
+    # the repository's own config has filters, since the repository may be somebody
+    # else's.
     filters = _git(
         top, "config", "--show-scope", "--name-only", "--get-regexp", r"^filter\."
     )
@@ -179,7 +181,8 @@ def _git(folder: Path, *words: str, strip: bool = True) -> str | None:
     program = shutil.which("git")
     if program is None:
         return None
-    # Variables such as GIT_DIR, which hooks of git set, would name another repository.
+    # Variables such as GIT_DIR, which git sets for hooks, would select another
+    # repository.
     env = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_")
     }
@@ -195,7 +198,7 @@ def _git(folder: Path, *words: str, strip: bool = True) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    # 'config' ends with 1 where no setting matches.
+    # 'git config' exits with 1 if no setting matches, which is not an error here.
     nothing_matches = "config" in words and done.returncode == 1
     if done.returncode != 0 and not nothing_matches:
         return None
@@ -221,8 +224,8 @@ def _packages() -> tuple[tuple[str, str], ...]:
             if name == "inweights":
                 found[name] = "not installed"
             continue
-        # Its own parser takes milliseconds for each, as it reads their long
-        # descriptions.
+        # The parser of importlib.metadata takes milliseconds per package, since it also
+        # parses the long description.
         head = (package.read_text("METADATA") or "").partition("\n\n")[0]
         version = re.search(r"^Version: *(\S+)", head, re.MULTILINE)
         found[name] = version[1] if version else package.version

@@ -76,7 +76,8 @@ class RunFolder(StoredRun):
             config: Config of the run, as values that JSON can store.
         """
         super().__init__(root, name, config)
-        # What tells the folder that was begun from another one put in its place.
+        # Identifies the folder that was begun, which may have been replaced by another
+        # one.
         self._begun: tuple[int, int] | None = None
 
     def recover(self) -> None:
@@ -99,7 +100,8 @@ class RunFolder(StoredRun):
                     os.replace(whole, self.path)
             if self.complete:
                 for stale in (self.work, self.old):
-                    with suppress(OSError):  # what cannot be removed does no harm
+                    # a folder that cannot be removed does no harm
+                    with suppress(OSError):
                         remove(stale)
             else:
                 remove(self.old)
@@ -187,7 +189,8 @@ class RunFolder(StoredRun):
         with self.held(), explained_writes(self.path):
             remove(self.work)
             remove(self.old)
-            # What is half removed is not whole.
+            # The manifest is removed first, so that a partly removed folder does not
+            # count as complete.
             (self.path / MANIFEST).unlink(missing_ok=True)
             remove(self.path)
 
@@ -216,7 +219,7 @@ class RunFolder(StoredRun):
         """
         with self.held(), explained_writes(self.work):
             self.check()
-            # Of a write that was cut short.
+            # Files whose writing was interrupted.
             for unfinished in self.work.glob(f"*{PARTIAL}"):
                 remove(unfinished)
             hashes = {name: hash_of(self.work / name) for name in files_of(self.work)}

@@ -55,7 +55,7 @@ def verify(path: Path) -> None:
             f"{again}"
         )
     for name, expected in manifest.files.items():
-        if name not in there:  # nor is any name that leads out of the folder
+        if name not in there:  # names of files outside the folder are missing, too
             raise FolderError(f"{path} is incomplete: {name} is missing; {again}")
         try:
             found = hash_of(path / name)

@@ -120,15 +120,15 @@ class RunStore:
     def _found(self, recipes: Iterable[Path]) -> Iterator[RunFolder]:
         """Yield the runs in folders of recipes, newest first."""
         if self.root.is_dir() and not os.access(self.root, os.R_OK | os.X_OK):
-            # Nor is it empty.
+            # Without this error, the folder would be treated as empty.
             raise FolderError(f"{self.root} cannot be read: permission denied")
         found: dict[Path, Path] = {}
         for recipe in recipes:
             for place in _names(recipe):
                 if not (place / CONFIG).exists():
                     continue
-                # <hash>, <hash>.old and <hash>.work are one run; in order of names the
-                # complete folder comes first, so that its config is the one read.
+                # <hash>, <hash>.old and <hash>.work belong to one run. The complete
+                # folder is the first in alphabetical order, so that its config is read.
                 name = place.name.removesuffix(".work").removesuffix(".old")
                 found.setdefault(place.with_name(name), place / CONFIG)
         for path, file in sorted(found.items(), key=lambda item: -_changed(item[1])):
@@ -140,7 +140,7 @@ class RunStore:
             folder = RunFolder(
                 self.root, path.relative_to(self.root).as_posix(), config
             )
-            with suppress(RunError):  # a damaged run is listed like any other
+            with suppress(RunError):  # a damaged run is listed, too
                 folder.settle()
             yield folder
 

@@ -56,7 +56,7 @@ class StoredRun:
         self.config = dict(config)
         self.work = self.path.with_name(self.path.name + ".work")
         self.old = self.path.with_name(self.path.name + ".old")
-        # The file that a process locks while it works on the run.
+        # A process holds this lock while it works on the run.
         self._lock = FileLock(root / ".locks" / f"{self.path.name}.lock")
 
     @property
@@ -91,7 +91,7 @@ class StoredRun:
         """Return whether a process holds the run's lock."""
         if self._lock.is_locked or not Path(self._lock.lock_file).exists():
             return self._lock.is_locked
-        with suppress(OSError):  # on a disk that only reads, nobody writes
+        with suppress(OSError):  # on a read-only disk, no process can work on the run
             try:
                 self._lock.acquire(timeout=0)
             except Timeout:

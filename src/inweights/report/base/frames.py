@@ -75,7 +75,7 @@ def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
     """
     if raw or not table.width:
         return table.write_csv()
-    # The name of a column could be run as a formula, too.
+    # A spreadsheet could run the name of a column as a formula, too.
     names = pl.DataFrame(_quoted(pl.Series(table.columns))).transpose()
     texts = (c for c in table if c.dtype in (pl.String, pl.Categorical, pl.Enum))
     rows = table.with_columns(map(_quoted, texts))

@@ -105,7 +105,7 @@ class Auto:
         shown = shown_in(table.columns[table.columns.index(frames.SEED) + 1 :])
         y = self.y or (shown.value if shown else _only_number(table))
         if shown is None or y != shown.value:
-            shown = None  # the declaration is about a different column
+            shown = None  # the probe describes a different column
         varied, keys = _varied(table, {y, shown.chance} if shown else {y})
         axes = {"y": shown.label, **shown.axes} if shown else {}
         x = self.x or ("step" if "step" in table.columns else None)
@@ -159,7 +159,7 @@ class Auto:
         """Return the rows that are drawn, after checking the columns."""
         table = self.table
         given = {name: getattr(self, name) for name in ("x", "y", "series", "facet")}
-        given["facet"] = self.facet or None  # empty: a single panel
+        given["facet"] = self.facet or None  # an empty string means a single panel
         given |= {frames.SEED: frames.SEED} | {
             f"where {name}": name for name in self.where or {}
         }

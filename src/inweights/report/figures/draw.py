@@ -68,9 +68,8 @@ def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
     """
     try:
         return _drawn(find(figure), figure, tables)
-    except (
-        auto.UndeclaredError
-    ) as error:  # a run is not lost because its probe says too little
+    except auto.UndeclaredError as error:
+        # All other results are shown, although the probe does not declare what to draw.
         return _message(str(error))
 
 

@@ -193,9 +193,8 @@ def _try(drawn: Sequence[Matrix], titles: Sequence[str], across: int) -> _Plan:
         at += left / 72
         starts.append(at)
         at += wide * cell + _GAP
-    over = (
-        0.3 if len(grid) == 1 else 0.05
-    )  # how far a title may extend over the colour bar
+    # Length by which a title may extend over the colour bar.
+    over = 0.3 if len(grid) == 1 else 0.05
     limits = [*(b - a for a, b in pairwise(starts)), at - starts[-1] + over]
     wrapped = [
         wrap(title, limits[k % across] - 0.1, style.LABEL)

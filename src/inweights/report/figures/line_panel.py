@@ -20,8 +20,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from inweights.report.base import frames, legend, style, tidy
 from inweights.report.base.paint import text_width
 
-_DODGE = 0.08  # of the distance between two positions of a discrete axis
-_REACH = 0.012  # of the whole axis, at most
+# between two series, relative to the distance between two positions of a discrete axis
+_DODGE = 0.08
+_REACH = 0.012  # between two series, relative to the whole axis, at most
 
 
 @dataclass(frozen=True, eq=False)

@@ -132,9 +132,8 @@ class Sweeps:
             grid = figure.subplots(down, across, sharey=True, squeeze=False)
             for extra in grid.flat[len(parts) :]:
                 extra.set_visible(False)
-            room = (
-                width - 0.6
-            ) / across - 0.35  # of a panel, without the labels of its ticks
+            # Width of a panel, without the labels of its ticks.
+            room = (width - 0.6) / across - 0.35
             if self.y_linear is not None:
                 grid[0][0].set_yscale("symlog", linthresh=self.y_linear)
                 grid[0][0].yaxis.set_major_formatter("{x:,.10g}")
@@ -233,7 +232,7 @@ def _ticks(
     room: float,
 ) -> None:
     texts = [text_of(value, labels) for value in values]
-    place = room * 72 / len(values)  # points that a label has
+    place = room * 72 / len(values)  # width of a label, in points
     letters = max(5, int(place / (0.58 * style.SMALL)))
     wrapped = [
         textwrap.wrap(text, letters, break_long_words=False) or [""] for text in texts

@@ -108,7 +108,8 @@ def _both(picture: Callable[[], Picture], key: str, title: str) -> str:
     return inline(title, Still(picture(), key), Still(phone, f"{key}-phone"))
 
 
-#: Column of the accuracy that ties alone would allow; a prediction may be lower.
+#: The column ``expected``, which is the accuracy that ties alone would allow, and its
+#: name on the page. A prediction may be lower.
 _AT_BEST = {"expected": "at best"}
 
 

@@ -136,10 +136,11 @@ class Folder:
             OSError: A file cannot be removed, or the name refers to a file.
         """
         path = within(self.root, folder)
-        # Another process may be removing it, too.
+        # The first call ignores errors, since another process may be removing the same
+        # files.
         shutil.rmtree(path, ignore_errors=True)
         with suppress(FileNotFoundError):
-            shutil.rmtree(path)  # what is still there is an error
+            shutil.rmtree(path)  # raises an error for files that remain
 
     @contextmanager
     def near(self, name: str) -> Iterator[tuple[Path, Callable[[], None]]]:
@@ -156,15 +157,16 @@ class Folder:
         Raises:
             FolderError: The name refers to a file outside the folder or to a link.
         """
-        yield within(self.root, name), lambda: None  # the file is in its place
+        # the file is local, so that there is nothing to copy back
+        yield within(self.root, name), lambda: None
 
     def _publish(self, name: str, content: bytes, *, new: bool) -> bool:
         """Write a file; return ``False`` if it must be ``new`` but already exists."""
         path = within(self.root, name)
         with explained_writes(path):
             try:
-                # Not synced to the disk: after a power cut a torn file does not fit its
-                # name.
+                # The file is not synced to the disk. If it is damaged by a power
+                # failure, its hash does not match its name, and it counts as missing.
                 patiently(lambda: publish_file(path, content, new=new, sync=False))
             except FileExistsError:
                 if not new:
@@ -177,7 +179,8 @@ class Folder:
 Files = Folder | ObjectStore
 
 
-#: An address whose second slash is missing; a single letter is a drive of Windows.
+#: An address in which the second slash is missing. A single letter before the colon is
+#: not matched, since it is a drive of Windows.
 _ONE_SLASH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?!/)")
 
 

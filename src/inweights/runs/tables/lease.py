@@ -27,7 +27,7 @@ from inweights.errors import InweightsError, RunError
 from inweights.runs.tables.files import Files
 
 _FOLDER = "leases"
-#: Number of beats during the duration of a lease.
+#: Number of renewals of a lease during its duration.
 _BEATS = 4
 
 
@@ -147,7 +147,7 @@ class Leases:
         finally:
             over.set()
             beating.join()
-            # What is left is taken over when it expires.
+            # A lease that could not be removed is taken over when it expires.
             with suppress(InweightsError, OSError):
                 for mine in (*older, name):
                     self.files.remove(mine)
@@ -186,7 +186,8 @@ class Leases:
             True if the task has no lease, or if this call took over the lease; false
             otherwise, and while the store does not respond.
         """
-        with suppress(InweightsError, OSError):  # the store is away: ask again
+        # if the store does not respond, the caller can try again
+        with suppress(InweightsError, OSError):
             return not self._generations(task) or self._take(task)[1] is not None
         return False
 
@@ -251,7 +252,8 @@ class Leases:
 
     def _beat(self, task: str, name: str, hold: Hold, over: threading.Event) -> None:
         while not over.wait(self.seconds / _BEATS):
-            with suppress(InweightsError, OSError):  # the store is away: try again
+            # if the store does not respond, try again at the next beat
+            with suppress(InweightsError, OSError):
                 generations = self._generations(task)
                 if not generations or generations[-1] != name:
                     hold.lost = True

@@ -117,11 +117,12 @@ class ObjectStore:
                 respond for ten minutes.
         """
         try:
-            # obstore tries this again only if it surely was not done. Here a second try
-            # is safe.
+            # obstore repeats a request only if it is certain that the request had no
+            # effect. Here, repeating is safe in any case.
             patience.patiently(lambda: self._put(name, content, "create"), self._silent)
         except (self._errors.AlreadyExistsError, FileExistsError):
-            # An answer that was lost makes a second try of one's own meet the first.
+            # If the response to the first attempt was lost, the second attempt finds
+            # the object that the first one created.
             return self.read(name) == content
         return True
 
@@ -140,7 +141,7 @@ class ObjectStore:
         """
         with self._reaching(folder):
             pages = self._obstore.list(self._store, folder)
-            # A store gives its names page by page.
+            # The store lists names in pages.
             return sorted(entry["path"] for entry in chain.from_iterable(pages))
 
     def remove(self, name: str) -> None:
@@ -191,7 +192,8 @@ class ObjectStore:
 
     def _put(self, name: str, content: bytes, mode: str) -> None:
         with self._reaching(name, self._errors.AlreadyExistsError, missing=True):
-            # In one request: only such a one can be made to depend on what is there.
+            # In one request, since the store cannot check whether the object exists
+            # when the upload has several parts.
             self._obstore.put(
                 self._store, name, content, mode=mode, use_multipart=False
             )

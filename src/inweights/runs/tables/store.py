@@ -112,7 +112,8 @@ class Store(StoredTables):
                 stores is not installed.
         """
         super().__init__(root)
-        # No lock of a file reaches into an object store.
+        # File locks do not work in an object store, so that a lease is always used
+        # there.
         self.lease = lease or (LEASE if isinstance(self.root, str) else 0.0)
         self.leases = Leases(
             self.files, self.lease or LEASE, owner or secrets.token_hex(8)
@@ -159,7 +160,7 @@ class Store(StoredTables):
         for name in self.files.names(_UNFINISHED):
             folder, _, file = name.rpartition("/")
             if file == _LIST and folder.count("/") == 1:
-                # Where the list is damaged, all stays.
+                # If the list is damaged, the checkpoint is kept.
                 with suppress(OSError, ValueError, RecursionError):
                     wanted = msgspec.json.decode(
                         self.files.read(name) or b"", type=_Wanted
@@ -200,7 +201,8 @@ class Store(StoredTables):
         lock = FileLock(path, timeout=0)
         with explained_writes(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(Timeout):  # which is an OSError, too
+            # also an OSError, which explained_writes would convert
+            with suppress(Timeout):
                 lock.acquire()
         try:
             yield Hold() if lock.is_locked else None

@@ -214,7 +214,8 @@ class StoredTables:
         end = ending(part)
         found = []
         for name in self.files.names(folder):
-            # Another part's name may begin with this one's: then the rest is longer.
+            # The name of another part may begin with this part's name, but is then
+            # longer.
             is_hash = len(name) == len(start) + HASH + len(end)
             if is_hash and name.startswith(start) and name.endswith(end):
                 found.append(name)
