@@ -42,7 +42,7 @@ _OTHERS = (
     sys.prefix,
     sys.base_prefix,
 )
-#: Code without a file that belongs to Python or NumPy.
+#: File names of code of Python or NumPy that has no file.
 _UNNAMED = ("<frozen", "<string>", "<__array_function__")
 #: For each type of value, names in annotations that it fits.
 _FITTING: tuple[tuple[type | tuple[type, ...], set[str]], ...] = (
@@ -152,7 +152,8 @@ def guarded(function: Callable[P, T]) -> Callable[P, T]:
 
 def _may_be_led_to(error: Exception) -> bool:
     """Return whether an argument of the wrong type or shape can have caused an error."""
-    of_tables = type(error).__module__.startswith("polars")  # polars need not be loaded
+    # compared by name, since polars may not be loaded
+    of_tables = type(error).__module__.startswith("polars")
     return isinstance(error, _LED_TO) or of_tables
 
 

@@ -122,7 +122,7 @@ def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
     def report(done: int, total: int, what: str) -> None:
         nonlocal last, before, wrote
         now = time.monotonic()
-        # Work that was already done took no time.
+        # Work that was done before the first report took no time.
         before = done if before is None else before
         if now - began < _FIRST or now - last < pause:
             return

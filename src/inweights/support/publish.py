@@ -39,7 +39,8 @@ def publish_file(
             file.flush()
             if sync:
                 os.fsync(file.fileno())
-        if new:  # the only operation that fails on shared folders if the name exists
+        # unlike os.replace, this fails if the name exists, on shared folders, too
+        if new:
             os.link(partial, path)
             partial.unlink()
         else:
@@ -65,7 +66,8 @@ def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
             ``replace`` is false and ``path`` is a file or a folder that is not empty.
     """
     for file in filter(Path.is_file, made.rglob("*") if os.name == "posix" else ()):
-        with file.open("rb") as opened:  # which Windows does not sync
+        # Windows cannot sync a file that is opened for reading
+        with file.open("rb") as opened:
             os.fsync(opened.fileno())
     old = path.with_name(f"{path.name}.old")
     if replace:
@@ -74,7 +76,7 @@ def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
             os.replace(path, old)
     os.replace(made, path)
     if replace:
-        with suppress(OSError):  # a remaining old folder does no harm
+        with suppress(OSError):  # an old folder that remains does no harm
             remove(old)
 
 

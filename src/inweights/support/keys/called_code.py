@@ -77,7 +77,7 @@ class _Calls:
         if _is_data(value):
             return _written(value)
         named = value if isinstance(value, _NAMED) else type(value)
-        package = str(named.__module__).partition(".")[0]  # its module may change
+        package = str(named.__module__).partition(".")[0]  # the module may change
         return f"{package}.{named.__qualname__}"
 
     def _follows(self, module: str) -> bool:

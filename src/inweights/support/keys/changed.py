@@ -46,7 +46,7 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
         DataError: A file cannot be read.
     """
     now = sources_of(value)
-    # A named file that did not exist at the time of planning was written by the work
+    # A named file that did not exist when the run was planned was written by the work
     # itself.
     written = {name for name in now.keys() - planned.keys() if name.endswith(MARK)}
     changed = [name for name in differing(planned, now) if name not in written]

@@ -71,7 +71,7 @@ def _names(value: Any) -> Iterator[str]:
 def _is_a_file(name: str | Path) -> bool:
     if isinstance(name, str):
         separated = os.sep in name or (os.altsep or os.sep) in name
-        # "/" and ".." are not names of files.
+        # Names such as "/" and ".." do not refer to files.
         last = PurePath(name).name.strip(".")
         if (
             len(name) > _MAX_NAME

@@ -136,9 +136,11 @@ def _function(value: types.FunctionType) -> Any:
         *defaults_of(value),
         [cell.cell_contents for cell in value.__closure__ or ()],
     ]
-    if "<" not in name:  # its source says what the defaults are
+    # the values of the defaults follow from the source, which is hashed
+    if "<" not in name:
         return [name, *_contents(value), plain(held)]
-    # Two lambdas in the same scope have the same name.
+    # Two lambdas in the same scope have the same name, so that their bytecode is
+    # included.
     return [name, *_contents(value), bytecode(value.__code__), encode(held, _named)]
 
 

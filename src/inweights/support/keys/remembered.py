@@ -88,7 +88,7 @@ def remember(kind: str, key: Any, value: Any) -> None:
     """
     day = datetime.now(UTC).date().isoformat()
     stored = _Remembered(library_state(), day, msgspec.Raw(msgspec.json.encode(value)))
-    with suppress(OSError, RuntimeError):  # no home, or a read-only one
+    with suppress(OSError, RuntimeError):  # there is no home folder, or it is read-only
         publish_file(_file(kind, key), msgspec.json.encode(stored), sync=False)
 
 

@@ -178,7 +178,8 @@ def _check_loaded(module: types.ModuleType, file: Path) -> None:
     source = file.read_bytes()
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):  # it was valid when it was imported
+    # it was valid when it was imported, so it was edited
+    except (SyntaxError, ValueError):
         raise _edited(file) from None
     held = vars(module)
     said = _codes(compile(source, str(file), "exec", dont_inherit=True))
@@ -200,7 +201,7 @@ def _check_loaded(module: types.ModuleType, file: Path) -> None:
     _checked[module.__name__] = content
 
 
-#: Hash of the file with which each module was last found to agree.
+#: For each module, the hash of its file when they were last found to agree.
 _checked: dict[str, str] = {}
 
 

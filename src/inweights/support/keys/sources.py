@@ -62,7 +62,7 @@ def sources_of(value: Any) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, content in _found(value):
         free = name
-        while found.get(free, content) != content:  # another file of the same name
+        while found.get(free, content) != content:  # another file has the same name
             free += "'"
         found[free] = content
     return dict(sorted(found.items()))
@@ -153,7 +153,7 @@ def _found(value: Any) -> Iterator[tuple[str, str]]:
 def _code(thing: type | types.FunctionType) -> Iterator[tuple[str, str]]:
     """Yield the sources of a function or class that is not part of the library."""
     home = thing.__module__
-    # Such code has versions instead of sources.
+    # Code of these packages is identified by version numbers instead of its source.
     if home.partition(".")[0] in (
         "inweights",
         "builtins",
@@ -236,7 +236,7 @@ def _content(value: Any, what: str, seen: frozenset[str]) -> Any:
         return [[repr(key), _content(one, what, seen)] for key, one in value.items()]
     if isinstance(value, Path):
         return str(value)
-    # NumPy is loaded if there is an array; it need not be loaded here.
+    # An array can exist only if NumPy is loaded, so that it is not imported here.
     np: Any = sys.modules.get("numpy")
     if np and (
         isinstance(value, np.ndarray)

@@ -59,7 +59,7 @@ def interval(
     low = mean - half
     high = mean + half
     if bounds:
-        # Rounding may push a mean of ones beyond one.
+        # Due to rounding, the mean of ones may be above one.
         low = max(low, min(bounds[0], mean))
         high = min(high, max(bounds[1], mean))
     return mean, low, high

@@ -76,7 +76,8 @@ def depth_cosines(
     found: list[float] = []
     shared = 0.0
     for _ in range(layers):
-        # To rounding; it cannot fall, and the sums would overflow.
+        # The similarity is 1 up to rounding. It cannot decrease, and the sums would
+        # overflow.
         if found and found[-1] == 1.0:
             found.append(1.0)
             continue

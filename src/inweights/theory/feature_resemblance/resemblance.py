@@ -223,8 +223,8 @@ def linear_cosines(
         )
     weights = weights_of(world, roles or dict.fromkeys(world.facts.role_names, 1.0))
     alpha = linear_coefficients(world, weights)
-    # noise() takes coefficients in units of 1/2n; here the unit is 1, hence n = 1,
-    # twice the rate.
+    # noise() expects coefficients in units of 1/2n. Here the unit is 1, which
+    # corresponds to n = 1 and twice the rate.
     start = noise(1, rate=2 * rate, steps=steps, kappa=kappa, hidden=hidden)
     one = alpha[pairs[:, 0]]
     two = alpha[pairs[:, 1]]

@@ -132,8 +132,8 @@ def propositions(
     walk = np.linalg.eigvalsh(operator(a))
     sizes = np.array([spectrum.null, *spectrum.sizes()])
     count = len(a)
-    # Of the traceless symmetric matrices, the share of dimensions that is within the
-    # spaces.
+    # Fraction of the energy of a random traceless symmetric matrix that lies outside
+    # the spaces, on average.
     chance = 1 - ((sizes * (sizes + 1)).sum() - 2) / (count * (count + 1) - 2)
     rows = []
     for step, v, loss in zip(
@@ -205,8 +205,8 @@ def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
     seen = seen - np.eye(count) * np.trace(seen) / count
     apart = spectrum.space[:, None] != spectrum.space
     whole = np.square(seen).sum()
-    # Rounding leaves something of a multiple of the identity, which has no share to
-    # speak of.
+    # Up to rounding errors, this is a multiple of the identity, for which the share is
+    # not defined.
     if whole <= 1e-24 * np.square(symmetric).sum():
         return float("nan")
     return float(np.square(seen[apart]).sum() / whole)

@@ -236,7 +236,7 @@ class StageOneResult:
             )
         network, prompts, labels = _start(built, config, seed)
         key_query, value, mlp = _weights(network)
-        # Folded, F = (κ0 / √m) ⟨u, h⟩: the same formulas with one unit and that scale.
+        # A folded MLP, F = (κ0 / √m) ⟨u, h⟩, is like a single unit with that scale.
         kappa = config.kappa / (config.hidden**0.5 if config.mlp == "folded" else 1.0)
         weights = weights_of(built, roles)
         trained = np.flatnonzero(weights)

@@ -27,7 +27,8 @@ from inweights.worlds.arrays import Reals
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids
 
-#: Factors from which the proof's ``w*`` is chosen: of the start, and of the margins.
+#: Factors of the initial weights and of the margins; their combinations are the
+#: candidates for the proof's ``w*``.
 _OF_START = np.array([0.0, *np.geomspace(1.0, 1000.0, 25)])
 _OF_MARGINS = np.array([0.0, *np.geomspace(1.0, 3000.0, 40)])
 
@@ -104,8 +105,8 @@ def stage_two(
     value = learnt.value
     rate /= slower
     states = np.einsum("nt,dnt->nd", scores, value[:, learnt.prompts])
-    # The logits see the mean of w over its units alone, u = Σ_r w / √M, as steep as all
-    # of w.
+    # The logits depend on w only through u = Σ_r w / √M, and gradient descent on u
+    # makes the same updates of u as gradient descent on w.
     units = learnt.mlp.shape[1]
     scale = learnt.kappa / units**0.5
     u = learnt.mlp.sum(1) / units**0.5

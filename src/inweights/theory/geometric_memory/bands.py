@@ -113,7 +113,7 @@ class Bands:
             ConfigError: ``seed`` is not from 0 to 2**63 - 1.
         """
         stream = Streams(seed).numpy(EVALUATION, "bands")
-        # A random vector has as much energy in every eigenvector, on average.
+        # A random vector has the same expected energy in every eigenvector.
         drawn = stream.normal(size=(len(self.top), _COLUMNS))
         shares, _ = self.energy(drawn, cut)
         found: Floats = shares * (len(self.top) - self.component.max() - 1)
@@ -213,7 +213,7 @@ def _ends(matrix: Any) -> tuple[Floats, tuple[float, float]]:
         return vectors[:, -1], (float(values[0]), float(values[-2]))
     from scipy.sparse.linalg import eigsh
 
-    # Given, since ARPACK draws one of its own otherwise, another in each run.
+    # A fixed start, since ARPACK would otherwise draw a different one in each run.
     start = np.random.Generator(np.random.PCG64(0)).normal(size=count)
     values, vectors = eigsh(
         matrix,
@@ -251,7 +251,8 @@ def _lanczos(matrix: Any, start: Floats) -> tuple[Floats, Floats]:
         alpha = np.einsum("nd,nd->d", now, ahead)
         ahead -= alpha * now
         beta = np.linalg.norm(ahead, axis=0)
-        beta = np.where(beta > 1e-10, beta, 0.0)  # the column's space is exhausted
+        # the Krylov space of the column is exhausted
+        beta = np.where(beta > 1e-10, beta, 0.0)
         before = now
         now = np.divide(ahead, beta, out=np.zeros_like(ahead), where=beta > 0)
         diagonal.append(alpha)
@@ -263,6 +264,7 @@ def _lanczos(matrix: Any, start: Floats) -> tuple[Floats, Floats]:
     for own, next_to_it in zip(diagonals, beside, strict=True):
         nodes, vectors = eigh_tridiagonal(own, next_to_it)
         values.append(nodes)
-        # Golub and Welsch: the weight of a node is the square of its first component.
+        # Golub and Welsch: the weight of a quadrature node is the square of the first
+        # component of its eigenvector.
         weights.append(np.square(vectors[0]))
     return np.stack(values), np.stack(weights) * energy[:, None]

@@ -72,7 +72,7 @@ class Detail:
             owner[nearer] = node
             far[nearer] = hops[nearer]
         nodes = np.sort(chosen)
-        place = np.full(count + 1, -1)  # the last one is that of nodes without an owner
+        place = np.full(count + 1, -1)  # the last entry is for nodes without an owner
         place[nodes] = np.arange(len(nodes))
         return cls(nodes, place[owner])
 

@@ -182,10 +182,10 @@ def whole_hops(
     words = -(-len(sources) // 64)
     reached = np.zeros((count, words), dtype=np.uint64)
     place = np.arange(len(sources))
-    # The first source is the highest bit of a byte, as np.unpackbits reads them.
+    # The first source has the highest bit of a byte, in the order of np.unpackbits.
     bit = (128 >> place % 8).astype(np.uint8)
     np.bitwise_or.at(reached.view(np.uint8), (sources, place // 8), bit)
-    own = np.arange(count)  # what has reached a node stays there
+    own = np.arange(count)  # a node that was reached remains reached
     pairs = np.unique(np.r_[u, v, own] * count + np.r_[v, u, own])
     ends, starts = np.divmod(pairs, count)
     first = np.searchsorted(ends, own)

@@ -13,8 +13,8 @@ import numpy as np
 
 from inweights.worlds.arrays import Float, Floats
 
-#: Number of logits of a replica that are computed together. Each block adds to the sums
-#: of all nodes, so that smaller blocks, which fit in the cache, take more time.
+#: Number of logits of a replica that are computed together. Smaller blocks, which would
+#: fit in the cache, take more time, since each block adds to the sums of all nodes.
 _AT_ONCE = 2**21
 
 
@@ -72,7 +72,7 @@ def descend_in_blocks(
     has_edges = np.diff(walk.indptr) > 0
     rates = np.broadcast_to(eta[:, 0, 0], len(v))
     found = np.empty_like(v)
-    # Seen and said by the caller.
+    # The caller reports values that are not finite.
     with np.errstate(over="ignore", invalid="ignore"):
         for replica, rate in enumerate(rates):
             now = v[replica]

@@ -97,7 +97,8 @@ def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
     """
     n = len(hops)
     widest = hops[np.isfinite(hops)].max()
-    # Components are drawn a little nearer than the widest of them is wide.
+    # Nodes of different components are a little nearer to each other than the most
+    # distant nodes of one component.
     d = np.where(np.isfinite(hops), hops, max(2.0, 0.75 * widest))
     centre = np.eye(n) - 1 / n
     values, vectors = eigh(-0.5 * centre @ d**2 @ centre)
@@ -105,14 +106,14 @@ def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
     take = min(2, n)
     sizes = np.sqrt(np.maximum(values[::-1][:take], 0))
     where[:, :take] = vectors[:, ::-1][:, :take] * sizes
-    # Tied directions, as of a star, may put two nodes in one place, where majorisation
-    # is stuck.
+    # If eigenvalues are tied, as for a star, two nodes may have the same position,
+    # where majorisation cannot separate them. Therefore all nodes are moved a little.
     turn = 2 * np.pi * np.arange(n) / n
     where += 0.05 * np.stack([np.cos(turn), np.sin(turn)], axis=1)
     off = ~np.eye(n, dtype=bool)
     weight = np.divide(1.0, d**2, out=np.zeros_like(d), where=off & (d > 0))
     laplacian = np.diag(weight.sum(1)) - weight
-    # Singular along a shift of all nodes, which changes no distance.
+    # The Laplacian is singular, since a shift of all nodes changes no distance.
     inverse = np.linalg.pinv(laplacian)
     for _ in range(_ROUNDS):
         x, y = where.T

@@ -46,7 +46,7 @@ def probabilities(
 def _softmax(v: Floats, u: Floats) -> tuple[Floats, Floats]:
     """Return the row softmax of ``V Uᵀ``, and its logarithm."""
     logits = v @ np.swapaxes(u, -1, -2)
-    # In place, as these are the largest arrays of a step.
+    # Computed in place, as these are the largest arrays of a step.
     logits -= logits.max(-1, keepdims=True)
     weights = np.exp(logits)
     total = weights.sum(-1, keepdims=True)
@@ -278,7 +278,7 @@ def _advance(
     v: Floats, u: Floats | None, walk: Floats, there: Floats, eta: Floats, steps: int
 ) -> tuple[Floats, Floats | None]:
     """Make updates directly by the formulas, for vectors of any dtype and size."""
-    # Seen and said at the next record.
+    # Values that are not finite are reported at the next record.
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(steps):
             if u is None:

@@ -55,7 +55,8 @@ def advance(
         >>> advance(np.array([[[1.0], [0.0]]]), walk, np.ones((2, 1)), step, 1).round(3).tolist()
         [[[0.854], [0.123]]]
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # infinite is too large as well
+    # an overflow counts as too large
+    with np.errstate(over="ignore", invalid="ignore"):
         largest = np.square(v).sum(-1).max(initial=0.0)
     if v.dtype != np.float64 or not largest < _HIGHEST:
         return None
@@ -65,8 +66,8 @@ def advance(
         v = triangle.swapaxes(1, 2)
     constant = np.eye(len(walk)) + eta * (walk + walk.T)  # I + η (P + Pᵀ)
     weight = eta * has_edges
-    with np.errstate(all="ignore"):  # what overflows is seen below and done again
-        if len(v) == 1:  # two axes: less to do for each of the many small calls
+    with np.errstate(all="ignore"):  # an overflow is detected below
+        if len(v) == 1:  # with two axes, the many small calls take less time
             frames = _single(v[0].copy(), constant[0], weight[0, :, 0], steps)[None]
         else:
             frames = _several(v.copy(), constant, weight, steps)

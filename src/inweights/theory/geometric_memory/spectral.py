@@ -58,8 +58,8 @@ COSINE_TIE = 2.5e-7
 #: computed.
 EXACT = 2000
 
-#: ``walk`` is the paper's ``P + Pᵀ − 2I``; the others are minus the two usual
-#: Laplacians.
+#: ``walk`` is the paper's ``P + Pᵀ − 2I``; the others are the two usual Laplacians with
+#: the opposite sign.
 OPERATORS: tuple[Operator, ...] = ("walk", "combinatorial", "normalised")
 
 
@@ -187,7 +187,7 @@ class Spectrum:
 
         The space of the degenerate (top) eigenvectors, one per component, is left out.
         """
-        # Tied values differ by rounding: their mean does not depend on the order.
+        # Equal eigenvalues differ by rounding; their mean does not depend on the order.
         tied = [self.values[self.space == g] for g in range(self.spaces)]
         return np.array([values.mean() for values in tied])
 
@@ -289,7 +289,8 @@ def eigenspaces(
         raise DataError(
             "the graph has no edge between two different nodes, so its spectrum is not defined"
         )
-    # The degenerate vectors first, then from the largest value down.
+    # First the degenerate eigenvectors, then the others in descending order of
+    # eigenvalues.
     order = np.lexsort((-values, ~null))
     values = values[order]
     vectors = vectors[:, order]

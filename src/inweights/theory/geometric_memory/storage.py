@@ -71,7 +71,8 @@ def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
         raise DataError(
             f"the graph is not bipartite: the edge {u} – {v} closes an odd cycle"
         )
-    # The smaller side gets one dimension a node, so that as few as can be are needed.
+    # The smaller side has one dimension per node, so that there are as few dimensions
+    # as possible.
     smaller = int((side == 1).sum() < (side == 0).sum())
     one_hot = np.flatnonzero(side == smaller)
     vectors = a[:, one_hot].copy()

@@ -102,8 +102,8 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     odd = remainder == 1
     even = remainder == 0
     edges = int(a.sum()) // 2
-    # An edge between two nodes that are equally far from a third, modulo two, closes an
-    # odd cycle.
+    # An edge between two nodes whose distances from a third node are both even or both
+    # odd closes an odd cycle.
     odd_cycle = ((odd @ a > 0) & odd).any() or ((even @ a > 0) & even).any()
     bipartite = not odd_cycle
     built: dict[str, tuple[Floats, Floats | None]] = {}

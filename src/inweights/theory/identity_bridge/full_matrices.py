@@ -71,7 +71,8 @@ def certificate(n: int, identity: bool) -> pl.DataFrame:
     g = x.T @ known.dual()
     _, singular, turned = svd(g)
     is_one = singular > 1 - 1e-9
-    v = turned[: len(singular)][is_one].T  # basis of the space where G keeps lengths
+    # basis of the space in which G preserves lengths
+    v = turned[: len(singular)][is_one].T
     tight_margins = _tight_margins(x @ g @ v, v, answers, multipliers > 0)
     ones = np.ones(2 * n) / np.sqrt(2 * n)
     nuclear = _nuclear_norm(w)
@@ -152,7 +153,7 @@ def averaging(
     form = 0.0
     for _ in range(matrices):
         w = solution.templates + 0.1 * rng.normal(size=program.shape)
-        # Scaled to a least margin of 1, which is that of the solution.
+        # Scaled so that the least margin is 1, like that of the solution.
         w = w / max(program.least_margins(program.counts @ w).min(), 1e-3)
         point = average(w)
         if not identity:
@@ -237,7 +238,8 @@ def full_program(
     if complexity == 1:
         known = closed_form(n, identity=identity)
         target = known.parameters.matrix(n)
-        # From zero the iteration keeps every symmetry; a random start has none.
+        # If the iteration starts at zero, it preserves all symmetries; a random start
+        # has none.
         start = np.random.default_rng(seed).normal(size=target.shape)
         lone = solve(world, gap=gap, start=start)
         values["symmetric"] = abs(lone.optimum / known.norm - 1)

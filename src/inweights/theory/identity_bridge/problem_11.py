@@ -190,7 +190,8 @@ def stationarity(
     tight = [rows[name] for name, spare in slack.items() if spare < active]
     inequalities = np.array(tight).reshape(-1, size)
     equalities = np.array([rows["h1"], rows["h2"]])
-    # Multipliers of equalities may have either sign; those of nnls may not.
+    # Multipliers of equalities may have either sign, but nnls only finds non-negative
+    # ones. Therefore each equality occurs with both signs.
     columns = np.vstack([inequalities, equalities, -equalities])
     residual = nnls(columns.T, gradient)[1] / np.linalg.norm(gradient)
     both = np.vstack([inequalities, equalities])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Maximum number of solutions in the search for a smaller set of identities.
 TRIALS = 8
 
-#: Solves a world; returns solution, table of queries, and the reason if not program (2).
+#: Solver of a world; returns solution, queries, and the reason if not program (2).
 Forecast = Callable[[World, str], tuple["Solution | SoftSolution", pl.DataFrame, str]]
 
 
@@ -136,7 +136,7 @@ def _links(
         for bridge in known[part]:
             bag = sorted([bridge, *rest])
             key = tuple(bag)
-            # Looked up by `in` first, as an index alone would add the key.
+            # `in` comes first, as indexing a defaultdict alone would add the key.
             reached = answers & known[key] if key in known else set[int]()
             if reached:
                 links.add(bridge)
@@ -278,7 +278,7 @@ def _fewer(
             if not more():
                 break
             trial = attempt(fewer)
-            # A solution without a certificate proves nothing against one that has it.
+            # A solution without a certificate cannot replace a certified one.
             sure = trial.solution.status == "certified"
             sure = sure or best.solution.status != "certified"
             some = len(trial.follows) >= len(best.follows) and trial.follows - follows

@@ -59,7 +59,7 @@ def advise_parts(
         until = late
         now = time.perf_counter()
         if late is not None:
-            # Parts that are left share what time is left, but each gets enough for a
+            # The remaining parts share the remaining time, but each gets enough for a
             # few solutions.
             if late - now < (LEAST if done else 1) * parts[part].seconds:
                 break
@@ -95,7 +95,8 @@ def _together(advices: Sequence[Advice]) -> Advice | None:
     if len(advices) < 2:
         return advices[0] if advices else None
     worst = max(advices, key=lambda advice: (advice.status != "certified", advice.gap))
-    identities: dict[str, None] = {}  # a set that keeps the order of the parts
+    # a dictionary as a set that keeps the order of the parts
+    identities: dict[str, None] = {}
     reasons: dict[str, None] = {}
     mended: list[int] = []
     still_open: list[int] = []

@@ -20,7 +20,7 @@ from inweights.worlds.arrays import Bool, Bools, Int
 from inweights.worlds.knowledge.parts import Components
 from inweights.worlds.world import Ids, Statements, World
 
-#: Queries that chain facts.
+#: Roles of queries that chain facts.
 _CHAINED = ("composition", "chain")
 
 

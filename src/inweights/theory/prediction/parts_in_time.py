@@ -34,7 +34,7 @@ LEAST_FACTS = 40
 MAX_OF_REST = 0.125
 #: Time, in seconds, that determines the size of parts if there is no time limit.
 SECONDS = 600.0
-#: Decay of the soft program if program (2) has no solution: of six values, this
+#: Decay of the soft program if program (2) has no solution. Of six values, this one
 #: predicted training without decay best (docs/predict.md).
 DECAY = 3e-4
 #: Decay if identities have a relation of their own, ``(a, same) → a``. Program (2)

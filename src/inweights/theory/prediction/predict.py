@@ -136,7 +136,7 @@ def predict(
         solution, why = solver(of, seconds=left, progress=tell)
         return solution, query_table(solution, tie), why
 
-    # Loaded here, as it needs SciPy, which a list of recipes does not.
+    # Imported here, as it needs SciPy, which a list of recipes does not.
     from inweights.theory.prediction.whole import (
         solve_whole,
         solve_with_additions,
@@ -145,8 +145,8 @@ def predict(
 
     found = parts_within(world, seconds)
     note = ""
-    # If it fails, the parts have the rest, as what comes before and after its iterations
-    # has. When these end early, a wider gap still says more than parts do.
+    # The rest is for the parts if this fails, and for work around its iterations. If it
+    # ends early, its wider gap is still more informative than parts.
     most = None if late is None else 0.6 * (late - now)
     whole = len(found) > 1 and whole_fits(world, None if state else most, decay)
     if state and (decay is not None or not whole):
@@ -173,7 +173,7 @@ def predict(
             made = _put_together(world, [(solution, placed, every[0], why)], 1, "")
             return _advised(made, as_one, late, solution.seconds, advise=advise)
     solved: list[tuple[Solved, pl.DataFrame, Ids, str]] = []
-    # The advice has what the parts leave.
+    # The rest of the time is for the advice.
     until = np.inf if late is None else now + (0.6 if advise else 1.0) * (late - now)
     pieces = worlds_of(world, found)
     first = time.perf_counter()
@@ -181,7 +181,7 @@ def predict(
         now = time.perf_counter()
         usual = (now - first) / max(number, 1)
         left = until - now
-        # Rather few parts to the end than all of them badly.
+        # A few parts that are solved well are better than all parts solved badly.
         if solved and left < usual:
             break
         part, asked = next(pieces)

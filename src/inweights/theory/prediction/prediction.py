@@ -290,7 +290,7 @@ class Prediction:
         table = self.queries.join(
             pl.concat(tables), on="query", how="left", maintain_order="left"
         )
-        # What there was no time for is open.
+        # Queries for which there was no time are open.
         left_open = pl.col("proved").is_null() & pl.col("query").is_in(wanted)
         nothing = {"lower": -np.inf, "upper": np.inf, "proved": "open"}
         filled = [

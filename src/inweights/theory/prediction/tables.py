@@ -18,7 +18,7 @@ from inweights.worlds.world import Ids, World
 
 Solved = Solution | SoftSolution
 
-#: Why a fact is dropped to which the program gives another answer.
+#: Reason why a fact is dropped for which the program gives another answer.
 OUTVOTED = "answered otherwise by the program"
 
 #: Decimals of a margin by which queries are sorted.
@@ -71,7 +71,8 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
         verdict = np.where(verdict == other, verdict, "tied")
     roles = [queries.role_names[role] for role in queries.roles]
     unstated = np.array([role == "unstated" for role in roles], dtype=bool)
-    # Of what no fact states any answer is an assertion, whatever the margin.
+    # No fact states an answer to these queries, so that any clear answer is an
+    # assertion.
     verdict = np.where(unstated, np.where(lead > tie, "asserted", "open"), verdict)
     names = np.array(words.names, dtype=object)
     return pl.DataFrame(
@@ -169,7 +170,7 @@ def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
     """
     program = solution.program
     world = program.world
-    stored = np.ones(0, dtype=bool)  # program (2) stores all
+    stored = np.ones(0, dtype=bool)  # program (2) stores all facts
     if isinstance(solution, SoftSolution):
         stored = solution.stored
     lost = np.flatnonzero(~stored)

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 #: Smallest and largest fraction, over worlds, of single chains of three facts that
 #: trained networks answered as predicted.
 CHAINS = (0.13, 0.97)
-#: Fraction of open queries from which on training is proposed.
+#: Fraction of open queries at which training is proposed.
 UNCERTAIN = 0.25
 #: Processor seconds of ``--by training`` with 8 replicas: a constant, and the seconds
 #: per fact.
 SECONDS = (3.0, 0.06)
-#: The same for reversals with phrased identities, if 2 and 10 of 20 reversals are
-#: stated (reversal-curse/told-reversals).
+#: Smallest and largest fraction of reversals with phrased identities that trained
+#: networks answered as predicted, if 2 and 10 of 20 reversals are stated
+#: (reversal-curse/told-reversals).
 PHRASED = (0.03, 1.0)
 #: Effect of identity facts on the accuracy of two-hop questions in a pretrained model,
 #: with its interval (beyond/does-the-bridge-help/identity-helps).

@@ -72,7 +72,7 @@ class Solution(Certified):
 
     another: Float[Floats, "P K"] | None = None
 
-    #: The unit of margins: that of the facts.
+    #: Unit of margins: the margin of the facts.
     scale: ClassVar[float] = 1.0
 
     def margins(self, statements: Statements) -> Float[Floats, " Q"]:
@@ -234,10 +234,10 @@ class _Iteration(Splitting):
         least = float(self.program.least_margins(self.x_counts @ self.z).min())
         if least > 0 and self.values.sum() / least < self.optimum:
             self.optimum = float(self.values.sum()) / least
-            # Divided by the least margin, which is then 1: so it is feasible.
+            # Dividing by the least margin makes it 1, so that the matrix is feasible.
             self.templates = self.z / least
             self.rank = len(self.values)
-        # Where nothing is feasible the multipliers grow along a ray that proves it.
+        # If no matrix is feasible, the multipliers grow along a ray, which proves this.
         for candidate in (-self.s_price, self._marker - self.s_price):
             dual = multipliers(candidate, self.program.right)
             size = operator_norm(self.x_turned @ dual)

@@ -64,7 +64,7 @@ def operator_norm(matrix: Float[Floats, "P K"]) -> float:
         >>> operator_norm(np.diag([3.0, 1.0]))
         3.0
     """
-    # Of the smaller Gram matrix: a singular value decomposition takes longer.
+    # From the smaller Gram matrix, since a singular value decomposition takes longer.
     wide = matrix.shape[0] < matrix.shape[1]
     small = matrix @ matrix.T if wide else matrix.T @ matrix
     return float(np.sqrt(max(np.linalg.eigvalsh(small)[-1], 0.0)))

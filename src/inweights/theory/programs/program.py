@@ -271,7 +271,8 @@ class Program:
         shape = (len(statements), len(outputs))
         places, tokens = statements.right_pairs(np.arange(len(statements)))
         at = (places, np.searchsorted(outputs, tokens))
-        # Sparse: as a dense mask, all statements times all outputs would be held.
+        # Sparse, since a dense mask would have an entry for each pair of statement and
+        # output.
         right = sparse.csr_array((np.ones(len(tokens)), at), shape=shape)
         first = np.searchsorted(outputs, statements.answers)
         further = np.searchsorted(outputs, statements.further[:, 1])

@@ -59,7 +59,8 @@ def prompt_groups(statements: Statements) -> Ids:
     """
     lengths = np.diff(statements.prompt_ends, prepend=0)
     starts = statements.prompt_ends - lengths
-    # Prompts are bags: sorted rows, filled up with -1 in front, are equal for equal bags.
+    # Prompts are bags: their sorted rows, padded with -1 in front, are equal for equal
+    # bags.
     padded = np.full((len(statements), int(lengths.max(initial=0))), -1, dtype=np.int64)
     rows = np.repeat(np.arange(len(statements)), lengths)
     padded[rows, np.arange(len(rows)) - starts[rows]] = statements.prompts

@@ -141,7 +141,8 @@ class Problem:
         _, even = self.entropy(np.zeros(self.shares.shape))
         downhill = -(self.turned @ self.slope(even))
         left, values, right = svd(downhill, full_matrices=False)
-        # Zero is the optimum where no direction falls faster than the norm rises.
+        # Zero is the optimum if no direction decreases the loss faster than it
+        # increases the norm.
         if values[0] <= self.decay:
             return np.zeros((sum(self.shape), 0))
         kept = values > WEAK * values[0]
@@ -178,7 +179,8 @@ class Problem:
         right = factors[self.shape[0] :]
         templates = left @ right.T
         value, probabilities = self.entropy(self.counts @ templates)
-        # Singular values of a product are those of its small triangular factors.
+        # The singular values of the product are those of a product of small triangular
+        # factors.
         one = np.asarray(np.linalg.qr(left, mode="r"))
         other = np.asarray(np.linalg.qr(right, mode="r"))
         values = np.linalg.svd(one @ other.T, compute_uv=False)

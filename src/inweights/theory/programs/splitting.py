@@ -197,7 +197,8 @@ class Anderson:
             return x + residual
         size = float(np.linalg.norm(f))
         if self._plain is not None and size > self.growth * self._plain[0]:
-            # The combination made it worse: back to the plain step in its place.
+            # The combination of steps increased the residual: return the plain step
+            # instead.
             safe = self._plain[1]
             self.restart()
             return safe.reshape(shape)
@@ -231,7 +232,7 @@ class Anderson:
         self._next += 1
         self._held = min(self._held + 1, self.memory)
         filled = self._residuals[: self._held]
-        # One row and column of all inner products; the others stay.
+        # Only one row and one column of the inner products change.
         products = filled @ residual
         self._products[slot, : self._held] = products
         self._products[: self._held, slot] = products

@@ -52,4 +52,4 @@ def to_model(solution: Solution) -> EmbMLP:
     with torch.no_grad():
         model.tokens.weight.copy_(torch.from_numpy(embeddings)[None])
         model.projection.weight.copy_(torch.from_numpy(np.sqrt(s)[:, None] * v)[None])
-    return model.requires_grad_(False)  # a result, not a start
+    return model.requires_grad_(False)  # a result, and not the start of training

@@ -32,7 +32,7 @@ from inweights.theory.programs.splitting import Splitting, multipliers
 from inweights.worlds.arrays import Float, Floats
 
 #: Number of iterations between two evaluations of a bound, and maximum number of
-#: iterations for one size of the term.
+#: iterations for one size of the extra term ``ε ⟨C, W⟩``.
 EVERY = 20
 ITERATIONS = 400
 #: Sizes of the term that are tried one after the other, relative to the first; each
@@ -41,7 +41,7 @@ SIZES = (1.0, 4.0, 0.25)
 #: A search ends if an evaluation gains less than this fraction of the remaining loss of
 #: the bound.
 STALLED = 0.02
-#: Smallest and largest size of the term.
+#: Smallest and largest size of the extra term.
 LEAST = 1e-4
 MOST = 0.3
 
@@ -129,8 +129,8 @@ def lower_bound(
     program = solution.program
     here = float((functional * solution.templates).sum())
     spare = max(solution.optimum - solution.bound, 1e-12)
-    # A term of size ε loses about γ/ε + ε/2: no smaller than the gap asks, no larger
-    # than the goal.
+    # A term of size ε makes the bound lower by about γ/ε + ε/2, which is smallest for ε
+    # = √(2γ). A larger term is used if the goal permits a greater loss.
     first = max(np.sqrt(2 * spare), (here - goal) / 2 if np.isfinite(goal) else 0.0)
     sizes = np.clip(first * np.array(SIZES), LEAST, MOST)
     run = _Tilted(solution, inverse, functional)

@@ -89,7 +89,8 @@ def margin_bounds(
     late = None if seconds is None else time.perf_counter() + seconds
     columns, rivals = _asked(solution)
     if solution.another is not None:
-        # Each bound takes as long as a solution: nothing is proved of thousands of facts.
+        # With thousands of facts, each bound takes as long as a solution, so that none
+        # is computed.
         late = time.perf_counter()
     decided = np.abs(np.abs(_leads(solution, columns, rivals)[chosen].min(-1)) - tie)
     fine = accuracy or max(float(decided.min(initial=0.2)), 0.01)
@@ -194,7 +195,7 @@ def _interval(
     else:
         low_goal = margin - accuracy
         high_goal = margin + accuracy
-    # A strict inequality has to be proved.
+    # The inequality to be proved is strict.
     low_goal = low_goal + 1e-9
     high_goal = high_goal - 1e-9
 
@@ -212,7 +213,7 @@ def _interval(
     for rival in order if want_lower else ():
         if not in_time(late):
             return -np.inf, upper
-        # What is above the least bound so far does not matter.
+        # A bound above the smallest one so far would not change the result.
         goal = min(low_goal, lower)
         lower = min(lower, bound(against(rival, 1.0), goal=goal).value)
         if accuracy is None and lower <= low_goal:

@@ -123,7 +123,8 @@ def _of_answers(world: World, rows: Ids) -> tuple[Floats, Floats]:
     """Return the features ``right`` and ``density`` of the queries with indices ``rows``."""
     counts = world.queries.right_counts[rows]
     outputs = len(world.outputs)
-    # Where all are right, as if half of one was not.
+    # If all outputs are correct, half of a wrong one is assumed, so that the logarithm
+    # is finite.
     wrong = np.maximum(outputs - counts, 0.5)
     density = np.where(counts > 1, np.log(max(outputs - 1, 0.5) / wrong), 0.0)
     return np.log(np.maximum(counts, 1)), np.maximum(density, 0.0)
@@ -184,7 +185,8 @@ def properties(world: World) -> dict[str, float]:
     triples: set[tuple[int, int, int]] = set()
     for subject, links in after.items():
         triples.update((subject, relation, thing) for relation, thing in links)
-    relations: Counter[int] = Counter()  # of how many relations a thing is an answer
+    # number of relations that have a thing as an answer
+    relations: Counter[int] = Counter()
     for found in answers.values():
         relations.update(found.keys())
     middle = [thing for thing in relations if thing in after]
@@ -268,8 +270,8 @@ def _ends(
     for left in range(len(prompt) - 1, 0, -1):
         for one in here:
             ends.update(things.get((one, prompt[-1]), ()))
-        # What the last step reaches is asked for by its relation alone: one subject may
-        # have thousands of others.
+        # Not after the last step, whose objects are looked up by subject and relation
+        # above: a subject may have thousands of other objects.
         if left > 1:
             links = chain.from_iterable(after[one] for one in here & after.keys())
             here = {thing for _, thing in links}

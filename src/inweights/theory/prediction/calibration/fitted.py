@@ -219,8 +219,8 @@ def said(features: pl.DataFrame, effects: Effects) -> Floats:
         Probabilities ``[Q]`` (``Q`` rows).
     """
     matrix, names = columns(features)
-    # A fit that was made before there were queries with several correct answers knows
-    # nothing of them, and they are 0 for all others.
+    # A fit from before there were queries with several correct answers has no effects
+    # of their features, which are 0 for all other queries.
     return sigmoid(
         matrix @ [effects.get(name, 0.0) for name in names] + effects["constant"]
     )

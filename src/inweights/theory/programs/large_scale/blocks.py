@@ -170,7 +170,7 @@ class Block:
         price = below - projected
         flat[at] = below - 2 * price
         self.add_by_input(total, logits)
-        # What the projected logits differ from X V by shrinks by (1 - relaxation).
+        # The projected logits' distance from X V is multiplied by 1 - relaxation.
         moved = price + np.float32(1 - relaxation) * (moved - price)
         kept = (np.abs(moved) > tiny) | (price != 0) | right
         self.at = at[kept].astype(np.int32)

@@ -162,7 +162,7 @@ class Bounds:
         mixture = self._mixture
         new = []
         for prices in several:
-            # In half precision, before anything is computed of them: they are many.
+            # Rounded first, so that the bounds are those of the stored numbers.
             kept = _Kept.of(prices)
             new += self._parts(self._number, kept)
             self._prices[self._number] = kept

@@ -23,10 +23,10 @@ from inweights.theory.programs.large_scale.state_file import State
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Bools, Floats
 
-#: Penalty of the augmented Lagrangian for up to PENALTY_TO prompts; for more, it
-#: decreases with the square root of their number, as singular values grow. The others are the
-#: weight of ``S = X W`` relative to ``Z = W``, and the over-relaxation. Chosen on
-#: generated companies of 200 to 20,000 facts.
+#: Penalty of the augmented Lagrangian for up to PENALTY_TO prompts (for more, it
+#: decreases with the square root of their number, as singular values grow), weight of
+#: ``S = X W`` relative to ``Z = W``, and over-relaxation. Chosen on generated companies
+#: of 200 to 20,000 facts.
 PENALTY = 0.2
 PENALTY_TO = 2_000
 COUPLING = 0.2
@@ -35,7 +35,7 @@ RELAXATION = 1.7
 DENSE = 2_000
 #: Singular values below this fraction of the largest one are rounding errors.
 ROUNDING = 1e-3
-#: What a state holds of an iteration, and of each of its blocks.
+#: Names of the stored arrays of an iteration, and of each of its blocks.
 _WHOLE = ("z", "z_price", "v", "by_logits", "made")
 _KEPT = ("at", "price", "moved")
 
@@ -185,8 +185,9 @@ class Iteration:
         above -= self.z
         self.z_price = above
         self.by_logits: Floats = np.zeros_like(self.z)
-        # The first multipliers are many, and most of them are 0 after one iteration:
-        # without over-relaxation their logits need not be kept.
+        # After the first iteration many multipliers are not 0, most of which are 0
+        # after the second one. Without over-relaxation, their logits need not be
+        # stored.
         over = RELAXATION if self.made else 1.0
         for block in self.blocks:
             block.split(self.v, over, self.by_logits, self._scratch, self._tiny)
@@ -197,7 +198,7 @@ def _gram_vectors(matrix: Floats) -> tuple[Floats, Floats]:
     gram = matrix.T @ matrix
     try:
         squares, vectors = linalg.eigh(gram, driver="evd", check_finite=False)
-    except linalg.LinAlgError:  # divide and conquer did not converge
+    except linalg.LinAlgError:  # the divide-and-conquer driver did not converge
         squares, vectors = linalg.eigh(gram, driver="ev")
     return np.sqrt(np.maximum(squares, 0.0)), vectors
 
@@ -246,7 +247,7 @@ def shrink_values(
     less = values - np.float32(threshold)
     if few:
         return (matrix @ (vectors * (less / values))) @ vectors.T, less
-    # A product with its own transpose takes half of the time.
+    # A product with its own transpose takes half as long as a general product.
     half = vectors * np.sqrt(less / values)
     return matrix @ (half @ half.T), less
 

@@ -85,7 +85,7 @@ class Mixture:
             self._weights = np.append(self._weights, 0.0)
             self._cuts = np.column_stack([self._cuts, np.array(along)])
         totals = np.array([part.total for part in self.parts])
-        # New ones stay, whatever they count.
+        # New parts are kept, whatever their weight.
         old = len(self.parts) - len(parts)
         while len(self.parts) > self._most and old > 0:
             least = int((self._weights * totals)[:old].argmin())
@@ -159,7 +159,8 @@ class Mixture:
         left /= np.maximum(np.linalg.norm(left, axis=0), 1e-30)
         rows = [((part.slope @ vectors) * left).sum(0) for part in self.parts]
         found = np.vstack([self._cuts, np.column_stack(rows)])
-        # Copied, so that products with them are the same once they have been stored.
+        # Copied, so that products with them have the same bits after they were stored
+        # and read.
         self._left = [*self._left, *left.T.copy()][-CUTS:]
         self._right = [*self._right, *vectors.T.copy()][-CUTS:]
         self._cuts = found[-CUTS:]
@@ -169,7 +170,8 @@ class Mixture:
         """Return the largest bound that the current cuts allow, and its weights."""
         from scipy.optimize import linprog
 
-        # A norm is at least the size of what is measured along a direction.
+        # The norm of a matrix is at least its absolute value along any pair of
+        # directions.
         both, count = np.vstack([self._cuts, -self._cuts]), len(totals)
         found = linprog(
             np.append(np.zeros(count), 1.0),

@@ -105,7 +105,7 @@ def largest_of_gram(
     size = len(gram)
     wanted = [max(0, size - count), size - 1]
     values = gram[:0, 0]
-    # Inverse iteration may fail for eigenvalues that are nearly equal, or find none.
+    # Inverse iteration may fail for eigenvalues that are nearly equal, or return none.
     with suppress(linalg.LinAlgError):
         values, vectors = linalg.eigh(
             gram, subset_by_index=wanted, driver="evx", check_finite=False

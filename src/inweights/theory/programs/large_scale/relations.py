@@ -58,13 +58,14 @@ class Relations:
         counts = program.counts.tocsr()
         use = np.bincount(counts.indices, minlength=counts.shape[1])
         prompts = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-        # By use, then by number, so that exactly one input of a prompt is its own.
+        # Ranked by number of uses, then by index, so that each prompt has exactly one
+        # input of its own.
         rank = np.empty(len(use), dtype=np.int64)
         rank[np.lexsort((np.arange(len(use)), use))] = np.arange(len(use))
         ranks = rank[counts.indices]
         least = np.minimum.reduceat(ranks, counts.indptr[:-1])
         most = np.maximum.reduceat(ranks, counts.indptr[:-1])
-        #: Inputs that are the own one of every prompt that has them.
+        #: Inputs that are the own input of every prompt in which they occur.
         shared = np.zeros(len(use), dtype=bool)
         shared[counts.indices[ranks > least[prompts]]] = True
         self.own = ~shared

@@ -21,8 +21,8 @@ from inweights.theory.programs.large_scale.relations import Relations
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Float, Floats
 
-#: Factors between two scales of the probabilities outside ranges, the least scale, and
-#: the number of scales that are tried with one factor.
+#: Factors between two scales of the probabilities outside of the ranges, the smallest
+#: scale, and the number of scales that are tried with one factor.
 FACTORS = (0.7, 1 / 0.7, 0.92, 1 / 0.92)
 LEAST = 1e-3
 TRIED = 6
@@ -73,7 +73,7 @@ class SoftBounds:
         self.weights = facts / facts.sum()
         self.shares = program.pairs.multiply(1.0 / facts[:, None]).tocsr()
         self.templates: Floats = np.zeros(program.shape)
-        self.optimum = float(np.log(program.shape[1]))  # of W = 0
+        self.optimum = float(np.log(program.shape[1]))  # objective of W = 0
         self.rank = 0
         self.bound = 0.0
         self.dual: Floats = self.shares.toarray().astype(np.float32)
@@ -120,7 +120,7 @@ class SoftBounds:
         """
         scaled = _Scaled(self, self._blocks, self._relations, chances, self._shape)
         best = scaled.prove(self._scale, self._decay)
-        # Scales beside the best one of the last time, as long as the bound improves.
+        # Scales near the best one of the previous call, as long as the bound improves.
         for factor in FACTORS:
             for _ in range(TRIED):
                 outside = min(1.0, best.outside * factor)

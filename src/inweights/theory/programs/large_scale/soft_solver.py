@@ -162,7 +162,8 @@ class _Iteration:
         stated = self.bounds.shares.multiply(self._strength[:, None])
         self._by_stated = (program.counts.T @ stated).tocsr().astype(np.float32)
         self._logits: Floats = np.zeros((prompts, program.shape[1]), np.float32)
-        # ``τ p``, which begins with the stated answers: the multipliers are 0.
+        # ``τ p``, initially that of the stated answers, for which all multipliers are
+        # 0.
         self._scaled: Floats = stated.toarray().astype(np.float32)
         self._level: Floats = np.full(prompts, np.nan, np.float32)
         self._over = np.float32(1.0)

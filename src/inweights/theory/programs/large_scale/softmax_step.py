@@ -109,7 +109,7 @@ def softmax_step(
     by_strength = np.log(strength)
     if fresh.any():
         top = points[fresh].max(1)
-        # The largest softmax is at most 1, and at least one in K.
+        # The largest probability of a softmax is at most 1 and at least 1/K.
         level[fresh] = top - strength[fresh]
         scaled[fresh] = 0.0
     x = points + (by_strength - level)[:, None]
@@ -123,7 +123,7 @@ def softmax_step(
         np.clip(step, -FURTHEST, FURTHEST, out=step)
         level += step
         if np.abs(step).max(initial=0.0) <= EXACT:
-            # The step is so small that its first order is enough.
+            # The step is so small that a first-order update is exact enough.
             slopes *= step[:, None]
             scaled -= slopes
             break

@@ -36,11 +36,11 @@ from inweights.theory.programs.program import Program
 TINY = 1e-2
 #: Number of iterations between two evaluations of the bounds.
 EVERY = 10
-#: The weights of the logits with which a program is tried, one after the other. The
-#: second takes more iterations, but finds a matrix where answers are asked both of a
-#: prompt and of one of its tokens, as with many identities. Then, for each, the number
-#: of iterations by which it has to find a matrix with positive margins; otherwise facts
-#: are assumed to exclude each other.
+#: Weights of the logits that are tried, one after the other. The second one takes more
+#: iterations, but finds a matrix if answers are stated both for a prompt and for one of
+#: its tokens, as with many identities. Then, for each weight, the number of iterations
+#: by which a matrix with positive margins must be found; otherwise the facts are
+#: assumed to exclude each other.
 COUPLINGS = (COUPLING, 1.0)
 FEASIBLE_BY = (60, 120)
 #: Bytes of memory for each pair of a fact and an answer.
@@ -212,7 +212,8 @@ class _Attempt:
                 continue
             last = stop or step == iterations
             self._means.judge(bounds, upper=last or step % (EVERY * self._rarely) == 0)
-            # Bounds at another step, for lack of time, would change the later ones.
+            # Not at a step at which only the time is over: its bounds would change the
+            # later ones.
             self.stored.store(regular=step % EVERY == 0)
             if bounds.gap <= self._gap:
                 bounds.check()

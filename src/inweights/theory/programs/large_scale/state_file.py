@@ -21,13 +21,13 @@ from inweights.errors import ConfigError
 from inweights.support.publish import PARTIAL, explained_writes
 from inweights.theory.programs.program import Program
 
-#: Changes with what is stored.
+#: Version of the file format, which changes with what is stored.
 _VERSION = 1
 _MARK = "mark"
-#: What a damaged archive raises.
+#: Errors that a damaged archive raises.
 _DAMAGE = (zipfile.BadZipFile, zlib.error)
 
-#: Arrays by name; numbers are arrays of no dimension.
+#: Arrays by name; a number is an array without dimensions.
 State = dict[str, NDArray[Any]]
 
 

@@ -89,13 +89,14 @@ def least_norms(
     degree = count + sum(map(len, bases))
     best: SmallSolution | None = None
     while steps < iterations:
-        for _ in range(50):  # a centring takes about five
+        for _ in range(50):  # a centring takes about five steps
             steps += 1
             gradient, hessian = _derivatives(multipliers, barrier, bases, blocks)
             try:
                 direction = np.linalg.solve(hessian, gradient)
             except np.linalg.LinAlgError:
-                # The multipliers grow without bound along a ray: nothing is feasible.
+                # The multipliers grow without bound along a ray, so that no matrix is
+                # feasible.
                 raise SolverError(_failed(best, gap, steps)) from None
             decrement = float(gradient @ direction) / barrier
             multipliers = (
@@ -108,8 +109,8 @@ def least_norms(
             coefficients, tilt, bases, blocks, multipliers, barrier, steps
         )
         if best is not None and best.value <= point.value:
-            # Close to the end rounding makes the primal point worse while the bound
-            # still rises.
+            # Near the end, rounding errors make the primal point worse, while the bound
+            # still increases.
             point = replace(point, matrices=best.matrices, value=best.value)
         best = point
         if best.gap <= gap or barrier * degree < 1e-13:
@@ -206,7 +207,7 @@ def _primal_point(
     value = sum(float(np.linalg.svd(w, compute_uv=False).sum()) for w in matrices)
     if tilt is not None:
         value += sum(float((t * w).sum()) for t, w in zip(tilt, matrices, strict=True))
-    bound = float(multipliers.sum())  # they are strictly feasible
+    bound = float(multipliers.sum())  # the multipliers are strictly feasible
     if not least > 0:
         value = np.inf
     return SmallSolution(tuple(matrices), multipliers, value, bound, steps)

@@ -116,13 +116,14 @@ def solve_symmetric(
         return _closed(n, identity, began)
     names = constraints(identity, complete)
     small, means = _coordinates(_coefficients(names), n)
-    # Where rows sum to 0, bridges and objects have opposite means: one coordinate
-    # instead of two.
+    # If rows sum to 0, the means of bridges and of objects are opposite, so that one
+    # coordinate is enough.
     fold = np.eye(2)
     if zero_sum:
         fold = np.array([[1.0, -1.0]]) / np.sqrt(2)
         means = fold @ means
-    # Everything in units of n - 1, so that a million is as well scaled as ten.
+    # All in units of n - 1, so that the problem is as well scaled for a million as for
+    # ten.
     tilts = None
     if tilt is not None:
         tilt_small, tilt_means = _coordinates(np.array([astuple(tilt)]), n)
