@@ -35,7 +35,7 @@ from inweights.training.steps.recording.captured import CapturedUpdate, Update
 from inweights.training.steps.recording.recorded import Losses, RecordedLosses
 from inweights.worlds.arrays import Bool, Float
 
-#: Named tensors, as a checkpoint stores them.
+#: Tensors by name, as a checkpoint stores them.
 OptimizerState = dict[str, Tensor]
 
 #: Smallest number of steps of a phase that is recorded, as recording the kernels of a
@@ -116,8 +116,8 @@ class PhaseUpdate:
         records.notify_step(
             self._observers, parameters, self._phase, state.total + 1, losses
         )
-        # Frozen rows go through the update with all others, which costs less than
-        # shapes that change, and are put back.
+        # Frozen rows take part in the update, since changing shapes would cost more,
+        # and are then restored.
         if before is not None:
             parameters.values[self._frozen] = before
         return losses

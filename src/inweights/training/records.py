@@ -44,7 +44,7 @@ def record_running(
             not stopped. If a loss is infinite or NaN, ``state.stopped`` is set to the
             step for this replica.
     """
-    losses = losses.cpu()  # once: a GPU waits for each copy
+    losses = losses.cpu()  # copied once, since a GPU waits for each copy
     running = state.stopped < 0
     _record(losses, running, phase, state.total, state)
     state.stopped[running & ~losses.isfinite()] = state.step

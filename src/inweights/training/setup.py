@@ -189,8 +189,7 @@ def prepare(
     shards = options.shards
     cuda_graph = options.cuda_graph
     obstacle = _obstacle_to_sharing(phases, dropout)
-    # If a capture is requested but impossible, that is an error; by default it is left
-    # out.
+    # A capture that is requested but impossible is an error; by default, there is none.
     if cuda_graph is None:
         cuda_graph = not (shards or obstacle) and can_capture(model)
     if obstacle and (shards or cuda_graph):
@@ -202,10 +201,10 @@ def prepare(
     if shards:
         checkpoint = shards.keep(checkpoint)
         columns = shards.columns(parameters.values.shape[1])
-        if shards.rank:  # the first process alone observes
+        if shards.rank:  # only the first process has observers
             observers = ()
 
-    # A phase that names no parameter is refused before the first one trains.
+    # Raises an error before any training if a later phase names no parameter.
     for phase in phases:
         parameters.moving(phase.moves, phase.freezes)
     edits = [
@@ -238,7 +237,7 @@ def _one_for_each_replica(
         raise ConfigError(
             f"expected one curriculum, or one per replica ({replicas}), got {len(curricula)}"
         )
-    # One program computes all replicas, so that its steps must be the same for all.
+    # All replicas are computed by one program, so that their steps must be the same.
     if any(one.shape != curricula[0].shape for one in curricula):
         raise ConfigError(
             "the curricula of replicas may differ only in the learning rate, the weight "

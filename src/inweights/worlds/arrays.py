@@ -117,6 +117,6 @@ def cut_rows(numbers: Ids, ends: Ids, rows: Ids) -> tuple[Ids, Ids]:
     """
     lengths = np.diff(ends, prepend=0)
     new = np.cumsum(lengths[rows])
-    # How far each wanted number lies from its new place.
+    # Distance of each selected number from its new position.
     shift = np.repeat(ends[rows] - new, lengths[rows])
     return numbers[np.arange(len(shift)) + shift], new

@@ -193,7 +193,8 @@ class Altered(Config, tag_field="kind", tag="altered"):
         altered = Statements.build({})
         for name in names:
             for _, prompts, answers in facts.by_shape(facts.with_role(name)):
-                # Within one shape, since an answer keeps its number of tokens.
+                # Only among statements of one shape, so that each answer keeps its
+                # number of tokens.
                 order = rng.permutation(len(answers)) if self.shuffled else slice(None)
                 part = Statements.build({name: (prompts, answers[order])})
                 altered = altered.joined(part)
@@ -241,7 +242,7 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
             )
         return load_world(name)
     if is_source(str(name)):
-        # As JSON, so that a path with quotes or spaces stays one value.
+        # Encoded as JSON, so that a path with quotes or spaces is a single value.
         path = f"path={json.dumps(str(name))}"
         return open_world("triples", [path, *overrides], seed)
     if Path(name).suffix or "/" in str(name):

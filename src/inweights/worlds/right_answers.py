@@ -60,7 +60,7 @@ class RightAnswers:
         prompt = prompt_numbers(statements, apart)
         owners = np.concatenate([prompt, prompt[statements.further[:, 0]]])
         tokens = np.concatenate([first_tokens(statements), statements.further[:, 1]])
-        # Sorted by prompt, then by token: the answers of a prompt lie side by side.
+        # Sorted by prompt, then by token, so that the answers to a prompt are adjacent.
         pairs = np.unique(np.stack([owners, tokens], axis=1), axis=0)
         count = int(prompt.max(initial=-1)) + 1
         ends = np.cumsum(np.bincount(pairs[:, 0], minlength=count))
@@ -141,10 +141,11 @@ def prompt_numbers(statements: Statements, apart: Int[Ids, " M"]) -> Int[Ids, " 
     width = int(lengths.max(initial=0)) + 1
     padded = np.zeros((len(statements), width), dtype=np.int64)
     places = np.arange(len(rows)) - starts[rows] + 1
-    # Token ids from 1 on, so that 0 fills up prompts of other lengths.
+    # Token ids are increased by 1, so that 0 can pad shorter prompts.
     padded[rows, places] = statements.prompts + 1
     padded[:, 0] = apart
-    # As digits of one number, where it fits: np.unique of rows takes ten times as long.
+    # A prompt is encoded as one number if it fits, since np.unique of rows takes ten
+    # times as long.
     base = int(padded.max(initial=0)) + 1
     if base ** padded.shape[1] < _LARGEST:
         codes = padded @ (base ** np.arange(padded.shape[1]))
@@ -169,7 +170,7 @@ def merged_rows(statements: Statements) -> tuple[Int[Ids, " m"], Int[Ids, "F 2"]
     """
     number = prompt_numbers(statements, statements.roles.astype(np.int64))
     single: Bools = np.diff(statements.answer_ends, prepend=0) == 1
-    # The others get a number of their own each, so that they merge with nothing.
+    # Each of the others gets a number of its own, so that it is not merged.
     alone = number.max(initial=0) + 1 + np.arange(len(number))
     number = np.where(single, number, alone)
     _, first, owner = np.unique(number, return_index=True, return_inverse=True)

@@ -219,7 +219,7 @@ class Statements:
 
     def take(self, rows: Int[Ids, " m"]) -> Statements:
         """Return the statements with the given indices, in this order; no index may be repeated."""
-        # Further answers go with their statement, and away with one that is left out.
+        # Further answers stay with their statement; those of omitted ones are dropped.
         place = np.full(len(self), -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
         further = np.stack([place[self.further[:, 0]], self.further[:, 1]], axis=1)
@@ -278,7 +278,7 @@ class Statements:
     def joined(self, other: Statements) -> Statements:
         """Return these statements followed by those of ``other``; roles are matched by name."""
         names = tuple(dict.fromkeys([*self.role_names, *other.role_names]))
-        # A role is an index into the names, which are those of both now.
+        # A role is an index into the names, which are now those of both.
         renumbered = list(map(names.index, other.role_names))
         places = np.array(renumbered, dtype=np.int16)
         return Statements(

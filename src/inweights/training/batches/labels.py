@@ -81,13 +81,14 @@ class Pool:
         first = self.starts.expand(replicas, -1).gather(1, picks)
         counts = self.starts.expand(replicas, -1).gather(1, picks + 1) - first
         ends = counts.cumsum(1)
-        # On an accelerator, neither wait for a number nor change shapes at each step.
+        # On an accelerator, this must neither wait for a number nor change shapes from
+        # step to step.
         width = self.most[batch - 1]
         if picks.device.type == "cpu":
             width = int(ends[:, -1].max())
         slots = torch.arange(width, device=picks.device).expand(replicas, -1)
-        # The batches of replicas differ in their number of labels: rows are filled up
-        # with weight 0.
+        # Replicas have different numbers of labels in a batch. Rows are padded with
+        # labels of weight 0.
         which = torch.searchsorted(ends, slots.contiguous(), right=True)
         which.clamp_(max=batch - 1)
         offset = slots - (ends - counts).gather(1, which)

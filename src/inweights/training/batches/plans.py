@@ -99,7 +99,7 @@ class Batches:
         counts, lengths = zip(*shapes, strict=True)
         self._lengths = np.repeat(lengths, counts)
         owner = np.repeat(np.arange(len(self._lengths)), self._lengths)
-        # Sequence of every token, [S].
+        # Index of the sequence of each token, [S].
         self._owner = torch.from_numpy(owner).to(self._device)
         self._at = torch.cat(_labelled(self._draws)).to(self._device)
         self._share: Tensor | None = None
@@ -157,7 +157,7 @@ class Batches:
         for sequences in groups:
             own = len(sequences)
             if not whole:
-                # Even a shape with few sequences is in every step.
+                # Each step contains at least one sequence of every shape.
                 own = max(1, round(size * own / total))
             draws.append(_Draw(sequences, own, whole))
         return draws
@@ -168,7 +168,7 @@ class Batches:
         tokens: list[Tensor] = []
         labels: list[Labels] = []
         rows: list[Tensor] = []
-        passed = 0  # labelled positions of earlier draws
+        passed = 0  # number of labelled positions in earlier draws
         pooled = any(draw.group.pool is not None for draw in self._draws)
         for draw, pick in zip(self._draws, picks, strict=True):
             group = draw.group

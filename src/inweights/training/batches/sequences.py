@@ -193,7 +193,7 @@ def _pooled(
         )
         parts.append(part)
     counts = torch.stack([bounds.diff() for bounds, *_ in parts])
-    # The sequences with most labels first: no batch of that size has more.
+    # No batch has more labels than the sequences with the most labels.
     largest = counts.sort(1, descending=True).values
     most = largest.cumsum(1).amax(0).tolist()
     starts, at, labels, shared = (

@@ -129,7 +129,7 @@ def shape_groups(
         if len(worlds) == 1:
             prompts = prompts[0]
             answers = answers[0]
-        indices_of_group = same[0][0]  # those of the first world, as of all others
+        indices_of_group = same[0][0]  # the indices are the same in all worlds
         group = ShapeGroup(
             indices_of_group, torch.from_numpy(prompts), torch.from_numpy(answers)
         )

@@ -27,7 +27,7 @@ from inweights.training.curriculum.rules import Edit, Stop
 __all__ = ["MAX_RATE", "MAX_STEPS", "Optimizer", "Schedule"]  # passed on
 
 Precision = Literal["fp32", "bf16", "bf16-emulated"]
-#: Positions of a loss: a name, or indices of tokens of the answer.
+#: Positions at which a loss is computed: a name, or indices of tokens of the answer.
 Place = Literal["last", "answer", "every"] | tuple[int, ...]
 
 

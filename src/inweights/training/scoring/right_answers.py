@@ -105,7 +105,7 @@ def answer_scores(
         right[:, rows] = are_right(best, own, accepted)
         margin[:, rows] = _lead(logits, own, accepted)
         if shared is not None:
-            # Select columns instead of masking them.
+            # Only the shared columns are selected; all others need not be masked.
             fewer = _columns(logits, shared)
             own = place[own]
             if accepted is not None:
@@ -256,7 +256,7 @@ def _lead(
         best = logits.masked_fill(~accepted, -torch.inf).amax(-1)
         return best - logits.masked_fill(accepted, -torch.inf).amax(-1)
     right = logits.gather(-1, own)
-    # Removed and put back: a copy of the logits would take as much memory again.
+    # Removed and put back, since a copy of all logits would take as much memory again.
     others = logits.scatter_(-1, own, -torch.inf).amax(-1, keepdim=True)
     logits.scatter_(-1, own, right)
     return (right - others).squeeze(-1)

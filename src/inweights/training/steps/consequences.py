@@ -24,7 +24,7 @@ from inweights.worlds.arrays import Bool, Int
 from inweights.worlds.families.graphs.edges import edge_prefix
 from inweights.worlds.world import World
 
-#: The answers to a prompt, by the tokens of the prompt.
+#: The answers to each prompt; a prompt is a tuple of token ids.
 _Answers = dict[tuple[int, ...], set[int]]
 
 
@@ -195,7 +195,8 @@ def _followed(
         return queries, through, expected
     same_bridge = own[:, None] == keys[None]
     same_relation = facts[:, 1:] == queries[None, :, -1]
-    # A statement of the fact's own subject is the fact itself, and follows from nothing.
+    # A statement about the fact's own subject is the fact itself, and does not follow
+    # from it.
     another = facts[:, :1] != queries[None, :, 0]
     through = same_bridge & same_relation & another
     return queries, through, np.broadcast_to(new[:, None], through.shape)

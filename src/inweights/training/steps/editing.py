@@ -38,7 +38,7 @@ from inweights.worlds.world import World, Worlds
 _PENALTY = 1e-2
 #: Probability of the new answer at which training on an edit ends.
 _HELD = 0.9
-#: Returns an array of the :class:`Consequences` by its name, with one row per replica.
+#: Function that returns a named array of :class:`Consequences`, one row per replica.
 Take = Callable[[str], Tensor]
 
 
@@ -65,14 +65,14 @@ class Edited:
 
     def __init__(self, model: Model, worlds: Worlds, edit: Edit) -> None:
         """Choose the facts that are edited; :class:`Edited` lists the arguments and errors."""
-        as_worlds(worlds, model)  # raises an error if they do not fit
+        as_worlds(worlds, model)  # raises an error if the worlds do not fit the model
         self.model = model
         self.edit = edit
         self.worlds = [worlds] if isinstance(worlds, World) else worlds
         self.parts = []
         for world in self.worlds:
             self.parts.append(Consequences.of(world, edit.role, drawn=True))
-        # Two facts with one prompt cannot have two new answers.
+        # Two facts with the same prompt cannot have different new answers.
         known = min(len(np.unique(part.facts, axis=0)) for part in self.parts)
         size = edit.count
         if edit.share:

@@ -64,11 +64,13 @@ class FlatParameters:
                     f"parameter '{name}' has shape {tuple(parameter.shape)}; the first axis of "
                     f"every parameter is the replica axis, here {model.replicas}"
                 )
-        # The order within matrices and within vectors stays that of the model.
+        # The sort is stable: within matrices and within vectors, the model's order is
+        # kept.
         named.sort(key=lambda item: _is_vector(item[1]))
         self.names = [name for name, _ in named]
         self.parameters = [parameter for _, parameter in named]
-        # This also works for scalars.
+        # Unlike flatten(1), reshape works for parameters with one number per replica,
+        # too.
         flat = [p.detach().reshape(model.replicas, -1) for p in self.parameters]
         self.values = torch.cat(flat, dim=1)
         self.gradients = torch.zeros_like(self.values)
@@ -117,7 +119,7 @@ class FlatParameters:
         chosen = [i for i, name in enumerate(self.names) if name in trained]
         for i, parameter in enumerate(self.parameters):
             parameter.requires_grad_(i in chosen)
-        self.gradients.zero_()  # of parameters that were trained in an earlier phase
+        self.gradients.zero_()  # clears those of parameters that were trained before
         return chosen
 
     def release(self) -> None:

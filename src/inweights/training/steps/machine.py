@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from threadpoolctl import threadpool_limits
 
-# Parameters of mallopt(3), and their value: bytes.
+# Parameters of mallopt(3), and their value in bytes.
 _TRIM_THRESHOLD = -1
 _MMAP_THRESHOLD = -3
 _LARGE = 2**30

@@ -25,7 +25,7 @@ __all__ = ["MAX_CURVES", "Tracker", "points"]
 
 #: Maximum number of curves of one table; a larger table is only stored as a file.
 MAX_CURVES = 200
-#: Units that can be one run of the tracker.
+#: Values of the argument ``per``: what is one run of the tracker.
 _PER = ("run", "trial", "sweep")
 _LOG = logging.getLogger("inweights.trackers")
 
@@ -148,7 +148,7 @@ class Tracker(Observer):
         """
         labels = [*self._settings.get("labels", ())]
         keys = {"run": [*labels, "seed"], "trial": labels, "sweep": []}[self._per]
-        # A single training has no labels, and is one run of the tracker.
+        # A single training run has no labels, and is one run of the tracker.
         if "labels" not in self._settings:
             keys = []
         keys = [key for key in keys if key in table.columns]

@@ -59,7 +59,8 @@ class Wandb:
             reinit="create_new",
             settings=self._wandb.Settings(silent=True, console="off"),
         )
-        # Steps need not increase over all tables.
+        # With a metric for the steps, they need not increase from one table to the
+        # next.
         self._run.define_metric("*", step_metric="step")
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:

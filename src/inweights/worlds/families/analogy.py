@@ -197,7 +197,8 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
         c = words["object"]
         r1 = words["first_relation"]
         r2 = words["second_relation"]
-        # Drawn also where all have one: the maps are then the same for any fraction.
+        # Drawn even if all entities have an identity, so that the maps are the same for
+        # any fraction.
         count = round(float(self.identity) * self.n)
         given = np.sort(rng.permutation(self.n)[:count])
         if self.maps == "permutation":

@@ -204,7 +204,8 @@ def _drawn_levels(
         level = vocabulary[f"level_{k + 2}"]
         ends = np.stack([rng.permutation(level) for _ in own])
         path.append(ends[0])
-        # Ids of a level follow each other: less the smallest they are places in it.
+        # The ids of a level are consecutive: minus the smallest one, they are positions
+        # in it.
         steps.append(np.argsort(ends[0])[ends - ends.min()])
     return path, steps
 

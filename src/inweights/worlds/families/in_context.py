@@ -119,7 +119,8 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         pairs = np.stack([skeleton[:, :-1].ravel(), skeleton[:, 1:].ravel()], axis=1)
         wanted = self.trained + self.asked
         found = np.zeros((0, self.size), dtype=np.int64)
-        # Labels of the nodes, arm after arm; the goal is on the first arm.
+        # Each row contains the labels of the nodes, arm after arm; the goal is on the
+        # first arm.
         for _ in range(100):
             drawn = rng.random((wanted, self.labels)).argsort(1)[:, : self.size]
             found = np.concatenate([found, drawn])

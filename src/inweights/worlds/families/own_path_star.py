@@ -101,7 +101,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         links = [(u, v) for u, v in self.links]
         if not links:
             links = list(chain.from_iterable(map(pairwise, lines)))
-        # Paths before links, so that the root is the first node whatever the links are.
+        # Paths come before links, so that the root is the first node in any case.
         names = list(dict.fromkeys(chain.from_iterable([*lines, *links])))
         words = task_vocabulary(self, names)
         place = {name: i for i, name in enumerate(names)}
@@ -160,7 +160,8 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             raise DataError(
                 f"there are two paths to the leaf '{double}'{kinds}; keep one"
             )
-        # Either direction will do: which ones are trained is a setting of its own.
+        # Either direction is sufficient; another setting determines which ones are
+        # trained.
         known = set(map(frozenset, self.links))
         for line in lines if known else ():
             for u, v in pairwise(line):
@@ -175,7 +176,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
     ) -> dict[str, tuple[Ids, Ids]]:
         """Return the facts of edges between nodes ``ids``, by role, with the prefix ``name``."""
         if self.edges != "listed":
-            # A link that is written in both directions is one edge here.
+            # A link that is listed in both directions counts as one edge here.
             every = np.unique(np.concatenate([there, back]), axis=0)
             return edge_statements(self, words, ids[every], name)
         facts = {}

@@ -79,7 +79,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
     def __post_init__(self) -> None:
         for name in ("relations", "asked"):
             check_size(f"random-facts: {name}", getattr(self, name))
-        # Where relations have answers of their own, each needs at least one of a level.
+        # If each relation has its own answers, it needs at least one of them per level.
         least = max(2, self.relations)
         check_counts("random-facts", self, subjects=least, bridges=least, objects=least)
         if not 2 <= self.hops <= 8:
@@ -149,7 +149,8 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
                 for subject, value in zip(subjects, values, strict=True):
                     new.append((int(subject), relation, int(value)))
                 rows += new
-                # One relation of each level has second values, always as many.
+                # One relation of each level has second values, and their number is
+                # always the same.
                 if j == 0:
                     rows += _second_values(rng, new[: self.several], answers, chances)
         paired = entities[0][: 2 * self.pairs]

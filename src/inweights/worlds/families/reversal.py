@@ -17,7 +17,7 @@ from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Vocabulary, World
 
-#: Which ends of the pairs.
+#: Ends of the pairs that a setting selects.
 Ends = Literal["none", "first", "second", "both"]
 
 

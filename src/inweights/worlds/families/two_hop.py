@@ -16,8 +16,8 @@ from inweights.worlds.size import check_counts, check_fraction, check_world
 from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Vocabulary, World
 
-#: Roles of queries, by whether their first and second hop are in no trained two-hop
-#: fact.
+#: For each role of queries, whether the first and the second hop are in no trained
+#: two-hop fact.
 _UNSEEN = {
     "composition": (False, False),
     "first_unseen": (True, False),
@@ -156,7 +156,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         n = self.n
         slices = self.slices
         each = n if self.bridges is None else self.bridges
-        # Hops, compositions and identities.
+        # Statements are hops, compositions and identities.
         statements = n * slices * (2 + 3 * self.second_relations)
         tokens = n * (2 + slices) + self.second_relations
         check_world("two-hop", tokens=tokens, statements=statements)
@@ -187,7 +187,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         bridge = to_bridge[j, i]
         prompts = np.stack([a[i], r1[j], r2[s]], axis=1)
         answers = c[to_object[s, bridge]][:, None]
-        # First and second hop of each.
+        # Indices of the first and second hop of each composition.
         hops = np.stack([j * n + i, s * len(b) + bridge])
         seen = self._trained(rng, hops)
         if self.unseen:
@@ -196,8 +196,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             outside = np.repeat([role != "composition" for role in queries], sizes)
         else:
             queries = {"composition": (prompts[~seen], answers[~seen])}
-            # §3.2: out of distribution if the bridge is in no two-hop fact of the
-            # training set.
+            # As in §3.2, a query is out of distribution if its bridge is in no two-hop
+            # fact of the training set.
             outside = ~np.isin(bridge, bridge[seen])[~seen]
         bridges = b[_choose(rng, len(b), float(self.identity))][:, None]
         facts = {

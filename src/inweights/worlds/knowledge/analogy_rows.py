@@ -173,7 +173,7 @@ def _row_of(cells: Sequence[str], here: str) -> AnalogyRow:
 
 def _spread(rows: Sequence[AnalogyRow], limit: int) -> tuple[AnalogyRow, ...]:
     """Return at most ``limit`` rows, in their order, distributed evenly over the relations."""
-    # The first of every relation, then the second of every relation, and so on.
+    # Takes the first row of every relation, then the second one, and so on.
     count: Counter[str] = Counter()
     ranks = []
     for row in rows:
@@ -207,8 +207,8 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
             "shuffled; use rows with more categories"
         )
     rng = Streams(seed).numpy(WORLD, "categories")
-    # Sorted by category in a drawn order, a shift by the largest group moves each to
-    # another.
+    # The rows are sorted by category, in a random order. A shift by the size of the
+    # largest category then gives every row a different category.
     mixed = rng.permutation(len(rows)).tolist()
     ranks = {
         name: k for k, name in enumerate(rng.permutation(sorted(set(names))).tolist())

@@ -147,7 +147,7 @@ def _of_text(path: Path, source: Source) -> Iterator[Row]:
     if encoding != "utf-8":
         sentence = f"the file is read as {encoding}"
         source.remarks.append(Remark("encoding", (), sentence, sure=True))
-    # JSON-LD may be called .json, too; its context is at the beginning.
+    # A file called .json may also be JSON-LD, whose context is at the beginning.
     if suffix == ".json" and _LD.search(content[:4096]):
         source.remarks.append(Remark("format", (), "the file is read as JSON-LD"))
         yield from _named(rdf_facts(path, "json-ld"))
@@ -226,7 +226,7 @@ def _folder(path: Path, source: Source) -> Iterator[Row]:
             listed = json.loads(read_text(state))["_data_files"]
             parts = _below(path, [entry["filename"] for entry in listed])
         else:
-            # Not deeper, since the folder may be the root of all files.
+            # Not deeper, since the path may be the root of the file system.
             depths = ("*.parquet", "*/*.parquet", "*/*/*.parquet")
             parts = []
             for pattern in depths:

@@ -115,7 +115,7 @@ class Knowledge:
             >>> len(facts.take(facts.part(40)))
             39
         """
-        # Each fact joins its two ends, and is listed with either.
+        # Each fact connects two entities, and is listed with each of them.
         facts = np.tile(np.arange(len(self)), 2)
         ends = self.triples[:, [0, 2]].T.ravel()
         return np.flatnonzero(whole_components(facts, ends, total=len(self), most=most))
@@ -222,14 +222,15 @@ def read_knowledge(
             check_name(name, f"{path}, line {line}")
         if len(first) == MAX_ROWS:
             raise DataError(f"{path} has more than {MAX_ROWS:,} facts, the limit")
-        # Tables of None are sets that keep the order of the file.
+        # Dictionaries with the values None are sets that keep the order of the file.
         if fact.template:
             templates.setdefault(triple[1], {})[fact.template] = None
         if fact.aliases:
             aliases.setdefault(triple[2], {}).update(dict.fromkeys(fact.aliases))
         if triple not in first:
             first[triple] = line, stage
-        elif not chain:  # published chains share facts, which is not worth a remark
+        # chains in published files share facts, which is not worth a remark
+        elif not chain:
             before = first[triple][0]
             text = f"line {line} repeats line {before}: {', '.join(triple)}"
             repeated.append(Remark("duplicate", (before, line), text))

@@ -39,8 +39,8 @@ KINDS: tuple[Kind, ...] = (
     "implication",
     "unstated",
 )
-#: Largest number of prompts of chains, of reversals, and half of that of all others but
-#: compositions.
+#: Largest number of prompts of chains and of reversals, and half of the largest number
+#: of all other prompts except compositions.
 MOST = 2_000
 #: Largest number of facts of one entity that count as evidence for others.
 WITNESSED = 50
@@ -84,7 +84,7 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
     if {"implication", "unstated"} & set(kinds):
         reversals = {prompt for prompt, _ in _reversals(rows)}
         for agreed, question in _lacking(rows):
-            # A relation that a reversal answers is no unstated one.
+            # A question that a reversal answers does not count as unstated.
             if agreed or question[0] not in reversals:
                 lacking.append((agreed, question))
             if len(lacking) == 2 * MOST:
@@ -141,7 +141,7 @@ def _chains(rows: Rows) -> Iterator[Question]:
                 reached |= dict.fromkeys(links.get(one, {}).get(relation, ()))
             ends = list(reached)
         answers += len(ends)
-        if answers > ANSWERS:  # a prompt has all of its answers, or is left out
+        if answers > ANSWERS:  # a prompt has either all of its answers or none
             return
         for end in ends:
             yield prompt, end
@@ -152,7 +152,7 @@ def _chain_prompts(
 ) -> Iterator[tuple[int, ...]]:
     """Yield distinct prompts about chains of three facts, in the order of their first facts."""
     seen: set[tuple[int, ...]] = set()
-    # Facts that lead on: most relations of a hub do not.
+    # Facts that can be continued; most relations of a hub cannot.
     further: defaultdict[int, dict[int, list[int]]] = defaultdict(dict)
     for subject, relation, thing in rows:
         if thing in links:
@@ -160,7 +160,7 @@ def _chain_prompts(
     for subject, first, one in rows:
         for second, others in further.get(one, {}).items():
             fresh = [other for other in others if other not in (subject, one)]
-            thirds: dict[int, None] = {}  # a set that keeps the order of the facts
+            thirds: dict[int, None] = {}  # a dictionary as a set that keeps the order
             for other in fresh:
                 thirds |= dict.fromkeys(links[other])
             for third in thirds:
@@ -208,7 +208,8 @@ def _lacking(rows: Rows) -> Iterator[tuple[bool, Question]]:
     for entity, mine in values.items():
         known = has[entity].keys()
         for relation in sorted(set().union(*(together[r] for r in known)) - known):
-            # Asked first, as an index alone would add an empty count to the votes.
+            # `in` comes first, as indexing a defaultdict alone would add an empty count
+            # to it.
             voting = [votes[value] for value in mine if value in votes]
             groups = [counts[relation] for counts in voting if relation in counts]
             answer, agreed = _answer(groups, usual[relation])

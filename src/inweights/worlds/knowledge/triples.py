@@ -26,7 +26,7 @@ from inweights.worlds.vocabulary import bridge_levels
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 #: Part of the keys of runs on facts with several correct answers to a query. In earlier
-#: versions each answer was a separate query, and other numbers were stored.
+#: versions each answer was a separate query, so that other results were stored.
 _SETS = "one query for each prompt"
 
 
@@ -112,7 +112,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         If a query has several correct answers, ``<path>: right answers`` is added.
         """
         if not self.path or self.path.startswith("@"):
-            return {}  # files of the package change with it
+            return {}  # the package's own files change only with the package
         if not self.query and Path(self.path).exists():
             found = {self.path: fingerprint(self.path)}
             if self.labels:
@@ -188,7 +188,7 @@ def _has_sets(facts: Triples, content: str) -> bool:  # noqa: ARG001  # another 
     """Return whether some query of the facts has several correct answers."""
     try:
         return bool(len(facts.build().queries.further))
-    except InweightsError:  # building the world will report it
+    except InweightsError:  # the same error is raised when the world is built
         return False
 
 

@@ -48,18 +48,18 @@ def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
         return np.zeros((0, 3), dtype=np.int64), np.zeros((0, 1), dtype=np.int64), 0
     link = _links(triples)
     relation = triples[:, 1]
-    # Every fact with every relation that leads on from its object, in the order of the
-    # facts.
+    # All pairs of a fact and a relation of its object, in the order of the facts.
     onward, begin, end = _onward(triples, link)
     counts = end - begin
     first = np.repeat(np.arange(len(triples)), counts)
     second = onward[begin[first] + _within(counts)]
     leading = np.unique(link, return_index=True)[1]
     names, step = np.unique(relation[leading[second]], return_inverse=True)
-    # A prompt is a link and a relation that leads on; one number encodes both.
+    # A prompt consists of a link (subject and relation) and the relation of the second
+    # step; one number encodes both.
     code = link[first] * max(len(names), 1) + step
     codes, starts, prompt = np.unique(code, return_index=True, return_inverse=True)
-    order = np.argsort(starts)  # as the facts begin them
+    order = np.argsort(starts)  # in the order of the facts with which they begin
     facts_of_link = np.bincount(link)
     size = facts_of_link[second]
     answers = np.bincount(prompt, weights=size, minlength=len(codes))[order]
@@ -67,13 +67,14 @@ def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
     place = np.full(len(codes), -1, dtype=np.int64)
     place[order[chosen]] = np.arange(len(chosen))
     used = np.flatnonzero(place[prompt] >= 0)
-    # Every fact that the second step of a chosen prompt leads to.
+    # All facts that the second step of a chosen prompt leads to.
     by_link = np.argsort(link, kind="stable")
     link_starts = np.cumsum(facts_of_link) - facts_of_link
     owner = np.repeat(used, size[used])
     facts = by_link[link_starts[second[owner]] + _within(size[used])]
     pairs = np.stack([place[prompt[owner]], triples[facts, 2]], axis=1)
-    # Two ways to one answer are one row, where the first of them stood.
+    # An answer that is reached in several ways is one row, at the position of the
+    # first.
     rows = np.sort(np.unique(pairs, axis=0, return_index=True)[1])
     rows = rows[np.argsort(pairs[rows, 0], kind="stable")]
     kept = owner[rows]

@@ -16,7 +16,7 @@ from inweights.support.extras import optional
 from inweights.support.limits import MAX_ROWS, check_file
 
 _SQLITE = "sqlite:///"
-#: Actions that a query on SQLite may perform: reading.
+#: Actions that a query on SQLite may perform, all of which only read.
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 _HINT = "give --query 'SELECT subject, relation, object FROM …'"
 
@@ -77,7 +77,7 @@ def _sqlite(path: Path, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
             raise ConfigError(f"the query returns no rows; {_HINT}")
         columns = [column[0] for column in cursor.description]
         rows = _fetched(cursor, str(path), sqlite3.Error, stack.pop_all().close)
-        next(rows)  # starts the generator, so that it closes the database in any case
+        next(rows)  # a generator that has started closes the database in any case
         return columns, rows
 
 

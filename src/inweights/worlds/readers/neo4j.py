@@ -15,7 +15,7 @@ from inweights.worlds.readers.published import Fact
 from inweights.worlds.readers.remark import Remark
 
 _ENDS = ("_start", "_type", "_end")
-#: Properties that name a node, the best first.
+#: Properties that name a node, in order of preference.
 NAMES = ("name", "title", "label", "displayname", "full_name", "fullname", "id")
 
 

@@ -43,7 +43,7 @@ def new_folder(target: str | Path) -> Iterator[Path]:
         DataError: ``target`` already exists or cannot be written; or the block raised
             an ``OSError`` or an error of polars or safetensors.
     """
-    from filelock import FileLock  # not needed to read a world
+    from filelock import FileLock  # reading a world does not need it
 
     target = Path(target)
     work: Path | None = None
@@ -56,7 +56,8 @@ def new_folder(target: str | Path) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         _clear_left(target.parent)
         home = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=target.parent))
-        work = home / "whole"  # unlike the temporary folder, with the usual permissions
+        # Unlike the temporary folder, a new folder in it has the usual permissions.
+        work = home / "whole"
         lock = FileLock(home / _LOCK, timeout=0)
         lock.acquire()
         work.mkdir()

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 from inweights.errors import DataError
 
 _ENTITIES = ("e1.value", "e2.value", "e3.value")
-#: Columns that name a relation, the best first.
+#: Columns that name a relation, in order of preference.
 _RELATION = ("category", "template_id")
 
-#: Columns with other names of an entity, the most complete first; SOCRATES has
+#: Columns with other names of an entity, the most complete one first. SOCRATES has
 #: ``minimal_aliases``.
 _ALIASES = ("aliases", "minimal_aliases")
 #: Largest number of characters of a cell of aliases, 50 times that of the published
@@ -221,7 +221,7 @@ def _template(prompt: str, subject: str) -> str:
     return f"{prompt.strip().replace(subject, '{subject}')} {{object}}."
 
 
-@lru_cache(maxsize=2**14)  # an entity's cell is in many rows, and is slow to parse
+@lru_cache(maxsize=2**14)  # the same cell occurs in many rows, and is slow to parse
 def _aliases(cell: str, name: str) -> tuple[str, ...]:
     """Return the names in a cell with a Python tuple of tuples of names; empty for other cells."""
     if len(cell) > _CELL:

@@ -37,14 +37,14 @@ _CALLED = {
     "nquads": "N-Quads",
     "json-ld": "JSON-LD",
 }
-#: URLs of the context of schema.org; its terms are the last parts of its IRIs.
+#: URLs of schema.org's context, whose terms are the last parts of their IRIs.
 _SCHEMA = re.compile(r"https?://(www\.)?schema\.org/?(docs/jsonldcontext\.json)?")
 #: Formats with several graphs in one file.
 _NAMED = ("trig", "nquads")
-#: Bytes of memory for each byte of the file: 14 were measured for N-Triples; Turtle is
+#: Bytes of memory for each byte of the file. For N-Triples, 14 were measured; Turtle is
 #: denser.
 _MEMORY = 40
-#: Properties that name a resource, the best first.
+#: Properties that name a resource, in order of preference.
 _NAMES = (
     "http://www.w3.org/2000/01/rdf-schema#label",
     "http://www.w3.org/2004/02/skos/core#prefLabel",
@@ -163,11 +163,12 @@ def _parsed(path: Path, kind: str) -> list[tuple[Any, Any, Any]]:
     text = read_text(path)
     if kind == "json-ld":
         text = _without_remote_contexts(path, text)
-    logger = logging.getLogger("rdflib.term")  # prints warnings about single terms
+    # this logger prints warnings about single terms
+    logger = logging.getLogger("rdflib.term")
     before = logger.disabled
     logger.disabled = True
     try:
-        # Rdflib calls functions that it deprecates itself.
+        # Rdflib calls its own deprecated functions.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             graph = Dataset(store=Listed()) if kind in _NAMED else Graph(store=Listed())

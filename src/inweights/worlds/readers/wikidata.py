@@ -23,7 +23,8 @@ from inweights.worlds.readers.published import Fact
 
 #: Largest number of bytes of a line; the largest items have some megabytes.
 LINE = 64 * 2**20
-#: Languages of names, the best first; ``mul`` is Wikidata's code for all languages.
+#: Languages of names, in order of preference; ``mul`` is Wikidata's code for all
+#: languages.
 LANGUAGES = ("en", "mul")
 _BEGIN = re.compile(
     rb'\s*\[?\s*\{\s*"(?:type"\s*:\s*"(?:item|property)"|id"\s*:\s*"[QP]\d|entities"\s*:|pageid"\s*:)'
@@ -114,7 +115,7 @@ def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
 
 def _open(path: Path) -> IO[bytes]:
     """Open a file for reading in binary mode, and decompress it if necessary."""
-    check_file(path, factor=0)  # refuses what is not a regular file
+    check_file(path, factor=0)  # raises an error unless it is a regular file
     opener = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
     return opener(path, "rb")  # type: ignore[operator]
 
@@ -153,7 +154,8 @@ def _decoded(text: bytes, where: str) -> Mapping[str, Any]:
     """Return the JSON object in a line."""
     try:
         found = msgspec.json.decode(text)
-    except (ValueError, RecursionError) as error:  # of JSON, or of UTF-8
+    # an error in the JSON or in the UTF-8
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not an item of Wikidata as JSON ({error})") from None
     if not isinstance(found, Mapping):
         raise DataError(f"{where}: an item is not a JSON object")

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from inweights.worlds.arrays import Float, Int
 
-#: Number of logits in memory at once: few enough for a processor's cache, enough for
-#: its matrix units.
+#: Largest number of logits in memory at once, by the type of the device.
 CHUNK_LOGITS = {"cpu": 2**25, "cuda": 2**28}
 
 

@@ -115,7 +115,7 @@ class UserLoss:
         moving = [p for p in self._model.parameters() if p.requires_grad]
         if len(found) == 1 or not found.requires_grad:
             return
-        # The first replica's penalty may have a gradient in its own rows alone.
+        # The first replica's penalty may have gradients only in its own rows.
         gradients = torch.autograd.grad(
             found[0],
             moving,

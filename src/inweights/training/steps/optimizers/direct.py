@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-#: Attribute in which an optimizer stores its kernels; without it, the next step is
-#: PyTorch's own.
+#: Attribute in which an optimizer stores its kernels. If it is missing, the next step
+#: is PyTorch's own.
 _KERNELS = "_direct_kernels"
 
 
@@ -85,7 +85,8 @@ def _kernels_of(optimizer: torch.optim.Optimizer) -> list[Callable[[], None]]:
         squares = [state["exp_avg_sq"] for state in states]
         parts = [values, gradients, means, squares]
         steps = [state["step"] for state in states]
-        # AdamW is a subclass of Adam; its parameter groups show which it is.
+        # AdamW is a subclass of Adam, so that only its parameter groups show which one
+        # it is.
         decoupled = group["decoupled_weight_decay"]
         kernel = torch._fused_adamw_ if decoupled else torch._fused_adam_
         kernels.append(partial(_adapt, group, kernel, parts, steps))

@@ -30,7 +30,7 @@ from inweights.training.steps.optimizers.spans import (
 )
 from inweights.worlds.arrays import Float
 
-#: Number of entries in the widest registers.
+#: Number of entries in the widest vector registers.
 LANES = 16
 
 
@@ -98,18 +98,18 @@ def _groups(
     """Return an optimizer's parameter groups, and the weight decays before its kernel."""
     groups: list[dict[str, Any]] = []
     decays: list[_Decay] = []
-    # Numbers at the end of a tensor that do not fill a register are rounded
-    # differently. The results of a replica are the same alone and among others only if
-    # rows fill whole registers.
+    # Entries at the end of a tensor that do not fill a register are rounded
+    # differently. A replica has the same results alone and among others only if rows
+    # fill whole registers.
     count = flat.values.shape[1]
     in_lanes = list(spans) == [(0, count)] and count % LANES == 0
     for first, last in equal_runs(settings):
         one = settings[first]
         parts = decays_of(flat, spans, one)
         if one.kind == "adamw" and len(parts) > 1 and in_lanes:
-            # Two pieces of each row would be two tensors per replica, each with its own
-            # step count. AdamW's decay is a separate factor, so that it is applied
-            # first, to all rows at once.
+            # With two parts per row, there would be two tensors per replica, each with
+            # its own step count. AdamW's decay is a separate factor, so that it can be
+            # applied first, to all rows at once.
             rows = slice(first, last)
             block = _with_gradient(flat.values[rows], flat.gradients[rows])
             for part, decay in parts:
@@ -121,8 +121,8 @@ def _groups(
             groups.append({"params": [block], "lr": one.rate, "weight_decay": 0.0})
             continue
         for part, decay in parts:
-            # A fused kernel needs contiguous memory: several whole rows can be one
-            # tensor, parts of rows cannot.
+            # A fused kernel needs contiguous memory, so that several whole rows can be
+            # one tensor, but parts of rows cannot.
             whole = part == list(spans) and in_lanes
             size = last - first if whole else 1
             parameters = []
@@ -164,7 +164,7 @@ def one_for_all_rows(
     whole = torch.ones_like(rates)
     kind = settings[0].kind
     any_decay = any(one.weight_decay for one in settings)
-    # From 0, with a rate of 1: after a step the matrix is minus the update itself.
+    # It starts at 0, with a rate of 1, so that a step changes it to minus the update.
     update = _with_gradient(torch.zeros_like(flat.values), flat.gradients)
     optimizer = _of_kind(
         [{"params": [update], "lr": 1.0, "weight_decay": 0.0}], settings[0]

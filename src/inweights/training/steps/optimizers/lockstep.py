@@ -101,7 +101,8 @@ class _Row:
         return not self._ended
 
     def _run(self) -> None:
-        # This setting belongs to each thread; use that of the training thread.
+        # The setting belongs to a thread; this thread must have that of the training
+        # thread.
         torch.set_flush_denormal(True)
         try:
             self._wait()

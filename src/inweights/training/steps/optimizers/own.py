@@ -133,7 +133,8 @@ class OwnOptimizer:
                 f"{self._name} replaces the tensors of parameters (p.data = ...); "
                 "it must change parameters in place, as in p.add_(...)"
             )
-        self.state()  # raises an error now, not at a checkpoint, if it cannot be stored
+        # raises an error now, not at a checkpoint, if the state cannot be stored
+        self.state()
         self._unchecked = False
 
     def state(self) -> dict[str, Tensor]:
@@ -197,7 +198,7 @@ def _built(
     make = one.kind.load()
     groups = cast("list[Any]", pairs)
     spares_vectors = one.weight_decay and one.decayed == "matrices"
-    # A function gets one list of parameters, and decides itself which of them decay.
+    # A function gets a single list of parameters, and decides which of them decay.
     if spares_vectors and isinstance(_bare(make), type):
         vectors = [pair for pair in pairs if pair[1].dim() < 2]
         groups = [{"params": [pair for pair in pairs if pair[1].dim() > 1]}]
@@ -239,7 +240,7 @@ def _is_elementwise(code: Code, one: Optimizer) -> bool:
     kind = _bare(code.load())
     if not isinstance(kind, type) or needs_closure(kind):
         return False
-    # A row here is not the vector of a norm.
+    # With 'matrices', the first row would not decay, since it is a vector.
     one = msgspec.structs.replace(one, decayed="all")
     start = torch.arange(_TRIED[0] * _TRIED[1], dtype=torch.float32).view(_TRIED).sin()
     gradients = [(start * (step + 1.7)).cos() for step in range(_STEPS)]
@@ -260,7 +261,7 @@ def _is_elementwise(code: Code, one: Optimizer) -> bool:
         transposed = updated(lambda x: x.T).T
         row = updated(lambda x: x[0])
     except (RuntimeError, ValueError, TypeError, ConfigError):
-        return False  # such as an optimizer of matrices only
+        return False  # for example, the optimizer accepts matrices only
     if not torch.equal(random_state, torch.get_rng_state()):
         raise ConfigError(
             f"{kind.__name__} draws random numbers, so its runs could not be "

@@ -32,7 +32,7 @@ def pack_state(value: Any, tensors: dict[str, Tensor], name: str) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
-        # In base 16, as JSON has no NaN, and readers may round a decimal.
+        # Hexadecimal, as JSON has no NaN, and readers may round a decimal number.
         return {"float": value.hex()}
     if isinstance(value, Tensor):
         key = str(len(tensors))

@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 #: Kernels that allocate memory without values, that fill it with 0 or with 1, and that
-#: copy. They are treated separately, since the planned memory already exists, so that
-#: none of them has to be repeated unchanged.
+#: copy. They are treated separately: their memory is already planned, so that they need
+#: not allocate it again.
 EMPTY = frozenset(
     ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
 )

@@ -142,8 +142,8 @@ class _Recorder(TorchDispatchMode):
         return out
 
 
-# PyTorch wraps this method to keep its compiler out of it, and would import the
-# compiler for that.
+# PyTorch wraps this method to exclude it from compilation, and the wrapper would import
+# the compiler.
 _Recorder.__torch_dispatch__ = inspect.unwrap(_Recorder.__torch_dispatch__)  # type: ignore[method-assign]
 
 

@@ -65,7 +65,7 @@ class Memory:
                     continue
                 own = place
                 for given in _replaceable(call, out):
-                    # An input of the recorded function is not a buffer, and is never
+                    # An input of the recorded function is not a buffer, and must not be
                     # overwritten.
                     if given in over and last[given] == at:
                         own = over[given]
@@ -108,8 +108,8 @@ def _replaceable(call: Call, out: Tensor) -> list[int]:
     found = []
     for one in candidates:
         place = place_of(one)
-        # Memory that two inputs view would be written through one of them before it is
-        # read through the other.
+        # If two inputs are views of the same memory, it could be overwritten through
+        # one before it is read through the other.
         if given.count(place) == 1 and _lies_as(one, out):
             found.append(place)
     return found
@@ -136,7 +136,8 @@ def pack_buffers(buffers: dict[int, tuple[int, int, int]]) -> dict[int, int]:
     """
     placed: list[tuple[int, int, int, int]] = []  # start, end, first, last
     starts: dict[int, int] = {}
-    # The largest come first, so that small ones fill the gaps between them.
+    # The largest buffers are placed first, so that small ones fill the gaps between
+    # them.
     by_size = sorted(buffers.items(), key=lambda item: -item[1][2])
     for place, (first, last, size) in by_size:
         start = 0

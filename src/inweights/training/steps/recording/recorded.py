@@ -76,7 +76,7 @@ class RecordedLosses:
             self._record(batch)
         if self._kernels is None:
             return self._losses(batch)
-        # A full batch is the same object at every step.
+        # A full batch is the same object at every step, and is copied only once.
         if batch is not self._copied:
             if not self._fits(batch):
                 return self._losses(batch)

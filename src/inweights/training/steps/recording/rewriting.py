@@ -52,7 +52,7 @@ def copies_at_once(calls: Sequence[Call]) -> list[Call]:
         written.update(dict.fromkeys(changed, at))
     after: dict[int, list[Call]] = defaultdict(list)
     for slot, gradient in zip(*joint.args[:2], strict=True):
-        # A write after the joint copy is no longer part of this gradient.
+        # A write after the joint copy does not belong to this gradient.
         ready = min(written.get(place_of(gradient), ends[-1]), ends[-1])
         after[ready].append(Call(_COPY, (slot.detach(), gradient.detach()), {}, []))
     ordered: list[Call] = []
@@ -106,7 +106,7 @@ def into_place(calls: Sequence[Call], result: Tensor) -> list[Call]:
         ):
             start = makers[place_of(base)]
             if changed[start].name in ZEROS:
-                # The zeros that ``index_add`` begins with are written in place, too.
+                # The zeros with which ``index_add`` begins are written in place, too.
                 target = written.outs[0]
                 changed[start] = changed[start]._replace(
                     outs=[target], fresh=frozenset()
@@ -129,7 +129,7 @@ def _written_into(call: Call, slot: Tensor, gradient: Tensor) -> Call | None:
         return None
     try:
         target = slot.view(out.shape)
-    except RuntimeError:  # rows of the slot cannot be divided like this
+    except RuntimeError:  # the rows of the slot cannot be divided into this shape
         return None
     return call._replace(outs=[target], fresh=frozenset())
 
@@ -176,7 +176,8 @@ def transposed_products(calls: Sequence[Call], result: Tensor) -> list[Call]:
 
     def moved(tensor: Tensor) -> Tensor:
         product = products.get(place_of(tensor))
-        # The view has its numbers in this order.
+        # The transposed product has its numbers in the order in which the view reads
+        # them.
         return tensor if product is None else product.view(tensor.shape)
 
     again = []
@@ -249,7 +250,7 @@ def depend_on_batch_alone(
         own = places_of(only_tensors(call.outs))
         alone = call.name in fixed or places_of(call.given) <= known
         alone = alone and not call.func._schema.is_mutable
-        # Its result must not be changed later.
+        # No later call may change the result.
         alone = alone and bool(call.fresh) and own == call.fresh and not own & written
         if alone:
             known |= call.fresh

@@ -242,7 +242,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
         loops = pairs[:, 0] == pairs[:, 1]
         forward = ids[pairs[~loops]]
         backward = forward[:, ::-1]
-        # The reverse of a pair that is listed both ways is forward.
+        # If a pair is listed in both directions, its reverse is already a forward edge.
         if self.edges == "both":
             listed = set(map(tuple, forward.tolist()))
             new = [pair not in listed for pair in map(tuple, backward.tolist())]

@@ -48,7 +48,7 @@ CLASSICS = {
 ROOTED = ("path-star", "tree-star")
 
 
-#: Sizes of each built-in shape that has any.
+#: Names of the sizes of each built-in shape that has any.
 SIZES_OF: Mapping[str, tuple[str, ...]] = {
     "path-star": ("arms", "nodes"),
     "tree-star": ("arms", "nodes", "branches"),
@@ -172,7 +172,8 @@ def check_memory_of(config: ShapeConfig) -> None:
         leaves = config.arms * b ** (config.nodes - 2)
         nodes = 1 + leaves * (config.nodes if b == 1 else 2)
         path_tokens = leaves * config.nodes
-    # Links and labels are Python's own objects until they are arrays.
+    # Links and labels are Python objects before they become arrays, which takes more
+    # memory.
     check_world("graph", tokens=5 * nodes, statements=2 * nodes + path_tokens)
 
 

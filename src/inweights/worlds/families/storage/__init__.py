@@ -36,7 +36,7 @@ _DAMAGE = (
     RecursionError,
     pl.exceptions.PolarsError,
 )
-#: Left out if there are no queries: Hugging Face cannot read a split without rows.
+#: Omitted if there are no queries, since Hugging Face cannot read a split without rows.
 _QUERIES_SPLIT = "  - split: queries\n    path: queries.parquet\n"
 _CARD = Path(__file__).with_name("storage.md").read_text(encoding="utf-8")
 

@@ -28,7 +28,7 @@ _FORMATS = {
     ".jsonl": "application/jsonlines",
     ".safetensors": "application/octet-stream",
 }
-#: Largest number of rows of each size class of Hugging Face.
+#: Size classes of Hugging Face, by their largest number of rows.
 _SIZES = {
     1_000: "n<1K",
     10_000: "1K<n<10K",
@@ -141,7 +141,7 @@ def _card(data: DataSet, facts: Mapping[str, _Facts]) -> str:
         "tags": list(data.tags),
         "configs": _configs(_tables(data, facts)),
     }
-    # A value of JSON is a value of YAML.
+    # Every value in JSON is also valid YAML.
     lines = ["---"]
     for name, value in front.items():
         lines.append(f"{name}: {msgspec.json.encode(value).decode()}")

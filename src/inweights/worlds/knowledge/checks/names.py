@@ -14,8 +14,8 @@ from inweights.worlds.arrays import Bools
 from inweights.worlds.readers.tables.headers import without_accents
 from inweights.worlds.world import Ids
 
-#: Fraction of subjects that look like numbers from which on numbers are names of
-#: entities.
+#: Smallest fraction of subjects that look like numbers at which numbers count as names
+#: of entities.
 _CALLED = 0.1
 #: Placeholders for missing values, without ``na``, which is also a chemical symbol.
 _NOTHING = {
@@ -41,8 +41,8 @@ _LITERAL = re.compile(
     re.IGNORECASE,
 )
 
-#: Characters in which spellings of a name may differ: spaces, full stops, quotes, inner
-#: hyphens.
+#: Characters in which spellings of the same name may differ: spaces, full stops,
+#: quotes, inner hyphens.
 _MARKS = re.compile(r"[\s_.,'\"’‘“”]|[‐‑–—-](?=\w)")
 
 

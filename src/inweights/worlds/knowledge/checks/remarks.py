@@ -21,15 +21,16 @@ from inweights.worlds.knowledge.checks.values import value_remarks
 from inweights.worlds.readers.remark import Remark
 from inweights.worlds.world import Ids
 
-#: Fraction of subjects with one value from which on a relation normally has one value.
+#: Smallest fraction of subjects with one value at which a relation counts as one that
+#: normally has one value.
 _FUNCTIONAL = 0.9
-#: Fraction of triples stated in both directions from which on two relations are
-#: inverses.
+#: Smallest fraction of triples stated in both directions at which two relations count
+#: as inverses.
 _INVERSE = 0.8
-#: Fraction of similar entities that are both subject and object from which on the
+#: Smallest fraction of similar entities that are both subject and object at which the
 #: others get a remark.
 _OTHERS = 0.5
-#: Smallest number of subjects, or of triples, that make a rule.
+#: Smallest number of subjects, or of triples, from which a rule is inferred.
 _RULE = 3
 #: Largest number of names that a remark lists.
 _NAMED = 5
@@ -217,7 +218,8 @@ def _one_sided(
             members, where = np.unique(triples[rows, column], return_index=True)
             lone = ~other[members]
             few = len(members) < 3 or not lone.any()
-            # Where most are one-sided, as objects of a last relation are, none is odd.
+            # If most are one-sided, as the objects of the last relation of a chain are,
+            # this is normal.
             if few or not _OTHERS <= 1 - lone.mean() < 1:
                 continue
             at = sorted(lines[rows[where[lone]]].tolist())

@@ -19,9 +19,10 @@ _STRONG = re.compile(
     r"\*\*([^*]+)\*\*|__([^_]+)__|<([a-z]+)>([^<>]+)</\3>", re.IGNORECASE
 )
 _QUOTES = {"'": "'", '"': '"', "“": "”", "„": "“", "«": "»", "‘": "’", "`": "`"}
-#: Characters of which every damaged name has one; most names have none.
+#: Characters of which every damaged name contains at least one. Most names contain
+#: none.
 _BROKEN = re.compile("[&ÃÂâÅÄ\u200b\u2060\ufeff\u00ad\\[*<%'\"“„«‘`]|__")
-#: Separators of which every cell with several values has one.
+#: Separators of which every cell with several values contains at least one.
 _SEVERAL = re.compile(r"[;|,/&+\[{\n]|\s(?:and|und|et|y)\s")
 _ENCODED = re.compile(r"%[0-9A-F]{2}", re.IGNORECASE)
 

@@ -27,7 +27,7 @@ _LONG = re.compile(r"\d{13,}000")
 _NAMED = 5
 #: Smallest exponent of a number that a spreadsheet rounded.
 _EXACT = 10
-#: Fraction of dates among the values of a relation from which on its numbers may be
+#: Smallest fraction of dates among the values of a relation at which its numbers may be
 #: dates.
 _SOME = 0.3
 
@@ -102,7 +102,8 @@ def _several(
         if own:
             found.append((name, line))
             parts.update(own)
-    # One cell with a separator may be a name; known parts, or several cells, may not.
+    # A single cell with a separator may be a name. Several such cells, or cells with
+    # known parts, are reported.
     shared = not parts.isdisjoint(known)
     if found and (shared or len(found) > 1):
         text = (
@@ -123,7 +124,8 @@ def _dates(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
             dates.append((name, line, found))
             forms.setdefault(found.form, (name, line))
     serials = [(name, line) for name, line in cells if serial_day(name)]
-    # Any number of five digits could be a day: only beside many dates it is likely one.
+    # Any number of five digits could be a day, but is likely to be one only if there
+    # are many dates.
     if len(dates) < _SOME * len(cells) or len(dates) <= len(serials):
         serials = []
     if len(forms) + bool(serials) > 1:

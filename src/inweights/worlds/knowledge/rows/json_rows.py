@@ -43,7 +43,7 @@ def json_rows(path: Path, text: str, records: Records) -> Iterator[Row]:
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
-        # Some write a value per line into a file called .json.
+        # Some files called .json contain one value per line.
         lines = _lines_or_none(path, text)
         if lines is None or len(lines) < 2:
             raise DataError(
@@ -73,7 +73,7 @@ def _lines_or_none(path: Path, text: str) -> list[tuple[int, Any]] | None:
 
 def _lines(path: Path, text: str) -> Iterator[tuple[int, Any]]:
     """Yield the value of every line that is not blank, with its number."""
-    # Not splitlines, which also splits at rarer separators that a name may contain.
+    # str.splitlines would also split at rarer separators, which a name may contain.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:

@@ -124,7 +124,7 @@ class Records:
         """
         if isinstance(found, Mapping):
             if isinstance(found.get("elements"), Mapping):
-                found = found["elements"]  # the form of Cytoscape
+                found = found["elements"]  # the format of Cytoscape
             if is_linked(found):
                 yield from starmap(Row, linked_facts(self.path, found, self.remarks))
                 return
@@ -181,7 +181,7 @@ class Records:
         keys = tuple(map(str, record))
         places = self._places(keys)
         if places is None:
-            # Sentences with the triples that they state, as sets of relations have them.
+            # Sentences with the triples that they state, as in data sets of relations.
             inner = [lower[key] for key in _LISTS if isinstance(lower.get(key), list)]
             if len(inner) == 1 and inner[0] is not record:
                 for part in inner[0]:
@@ -243,7 +243,7 @@ class Records:
         """Return the list of facts in an object, or a list made of its keys and values."""
         full = {key: value for key, value in found.items() if value}
         lists = {key: value for key, value in full.items() if isinstance(value, list)}
-        # A list under a usual name, or the only list, whatever it is called.
+        # The list under a usual key, or the only list, whatever its key is.
         named = [key for key in lists if str(key).lower() in _LISTS]
         results = found.get("results")
         if isinstance(results, Mapping) and isinstance(results.get("bindings"), list):

@@ -50,7 +50,8 @@ def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
         )
     if not re.fullmatch(r"\d{1,4}|", stage.strip()):
         raise DataError(f"{where}: the stage must be a whole number, got '{stage}'")
-    # One spelling of each name: cells may hold line breaks and several spaces.
+    # Line breaks and repeated spaces in cells become one space, so that each name has
+    # one spelling.
     subject, relation, thing = (" ".join(field.split()) for field in fields)
     fact = published.Fact((subject, relation, thing))
     return Row(line, fact, int(stage.strip() or 0))

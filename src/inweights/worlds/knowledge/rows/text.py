@@ -64,7 +64,7 @@ def _without_brackets(text: str, remarks: list[Remark]) -> str:
     pairs = {(line[:1], line[-1:]) for line in written}
     if len(written) < 2 or len(pairs) != 1 or not pairs <= _BRACKETS:
         return text
-    # Triples of RDF stand in angle brackets, one pair for each name.
+    # In RDF each name has its own angle brackets, which do not enclose the whole line.
     if pairs == {("<", ">")} and "://" in text:
         return text
     if not all(map(_is_balanced, written)):

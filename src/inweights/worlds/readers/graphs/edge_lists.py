@@ -184,7 +184,7 @@ def _json(file: Path) -> EdgeList:
     if isinstance(found, Mapping) and "adjacency" in found:
         return from_graph(graph_of_adjacency(file, found))
     if isinstance(found, Mapping) and isinstance(found.get("elements"), Mapping):
-        found = found["elements"]  # the form of Cytoscape
+        found = found["elements"]  # the format of Cytoscape
     if isinstance(found, Mapping) and is_linked(found):
         return EdgeList.collect(*links_with_names(file, found))
     if isinstance(found, list):
@@ -199,7 +199,7 @@ def _pairs(file: Path, found: list[Any]) -> Iterator[tuple[str, str]]:
         return
     for number, pair in enumerate(found, start=1):
         listed = isinstance(pair, list) and len(pair) >= 2
-        # What follows the two labels, such as a weight, is not read.
+        # Values after the two labels, such as a weight, are ignored.
         if not listed or not all(map(_is_label, pair[:2])):
             raise DataError(
                 f'{file}, case {number}: expected a pair ["u", "v"], got {pair!r:.60}'
@@ -209,7 +209,7 @@ def _pairs(file: Path, found: list[Any]) -> Iterator[tuple[str, str]]:
 
 def _is_label(value: Any) -> bool:
     """Return whether a JSON value can be a label."""
-    # A bool is an int in Python, but no name of a node.
+    # A Boolean is an int in Python, but not a valid label.
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
@@ -233,7 +233,8 @@ def from_graph(graph: Any) -> EdgeList:
     """
     if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
         raise DataError(f"expected a networkx graph, got {type(graph).__name__}")
-    # Nodes of networkx may be any objects; 1 and "1" would be one name.
+    # Nodes of networkx may be any objects; for example, 1 and "1" would have the same
+    # name.
     labels = {node: str(node) for node in graph.nodes}
     seen: set[str] = set()
     for label in labels.values():

@@ -65,7 +65,8 @@ def read_graph(file: Path) -> Any:
 
     suffix = file.suffix.lower()
     name, function = FORMATS[suffix]
-    check_file(file, factor=100)  # a tree of elements, then a graph of dictionaries
+    # memory for a tree of elements, then for a graph of dictionaries
+    check_file(file, factor=100)
     read: Callable[..., Any] = getattr(nx, function)
     options = {"label": _gml_label(file)} if suffix == ".gml" else {}
     # The XML parser raises a SyntaxError; its message has line and column.

@@ -37,7 +37,8 @@ def graph_facts(path: Path, remarks: list[Remark]) -> Iterator[tuple[int, Fact]]
     called = {}
     for node, data in graph.nodes.items():
         called[node] = node_name(_lower(data), str(node))
-    # Two nodes may have one name, and a fact has nothing but names to tell them apart.
+    # Two nodes may have the same name, but a fact distinguishes nodes only by their
+    # names.
     names = distinct_names(called)
     links = [(u, v, data) for u, v, data in graph.edges(data=True)]
     yield from _facts(path, names, links, remarks)
@@ -114,7 +115,8 @@ def _read(
             )
         values = list(data.values())
         u, v = (_key(values[places[role]]) for role in EDGES)
-        # What names the ends is no attribute, and could be taken for the relation.
+        # The values of the ends are no attributes, and could be mistaken for the
+        # relation.
         rest = {key: value for key, value in data.items() if value not in (u, v)}
         links.append((u, v, rest))
     return names, links

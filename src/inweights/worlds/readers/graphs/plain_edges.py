@@ -27,7 +27,7 @@ def is_plain(text: str) -> bool:
     """
     for line in map(str.strip, text.split("\n")):
         if line and not line.startswith("#"):
-            # A tab parts columns, one of which may hold an equals sign.
+            # A tab separates columns, one of which may contain an equals sign.
             return "=" in line and "\t" not in line
     return True
 
@@ -52,7 +52,7 @@ def read_paths(path: str | Path) -> EdgeList:
             f"{file} has no paths; expected lines of the form 'leaf=root,…,leaf'"
         )
     steps = chain.from_iterable(map(pairwise, edges.paths))
-    # An edge that is written in either direction is there.
+    # An edge that is listed in either direction is not added again.
     written = set(map(frozenset, edges.links))
     new = [pair for pair in steps if frozenset(pair) not in written]
     return EdgeList.collect([*edges.links, *new], edges.nodes, edges.paths)

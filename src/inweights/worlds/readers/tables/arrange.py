@@ -106,7 +106,7 @@ def arrange(
     first = [cell.strip().removeprefix("#").strip() for cell in first]
     given = layout.header
     if given is None and not all(map(str.isdigit, layout.columns)):
-        given = True  # columns given as words can only be names in a header
+        given = True  # words can only refer to names in a header
     header, why, sure = is_header(path, rows, given, needed)
     body = rows[1:] if header else rows
     remarks = []

@@ -25,7 +25,7 @@ from inweights.worlds.readers.tables.headers import (
 Rows = Sequence[tuple[int, list[str]]]
 
 
-#: Forms of cells that a header does not have.
+#: Patterns of cells that a header does not contain.
 _SHAPES = tuple(
     re.compile(pattern)
     for pattern in (
@@ -80,8 +80,8 @@ def is_header(
     places = places_of([cell.removeprefix("#").strip() for cell in first], needed)
     again = _occur_again(rows)
     if places is not None:
-        # The words of a header may occur below, but hardly two of them; of single
-        # letters, such as s, r, o, one is enough.
+        # One word of a header may occur again below, but two of them hardly do. Of
+        # single letters, such as s, r, o, one occurrence is enough.
         own = [first[places[role]] for role in needed]
         same = sum(again[places[role]] for role in needed)
         letters = all(len(cell) == 1 for cell in own)
@@ -172,6 +172,6 @@ def _occur_again(rows: Rows) -> list[bool]:
 @lru_cache(maxsize=2**16)
 def _plain(cell: str) -> str:
     """Return a cell in lower case without accents and separators, to compare spellings."""
-    if len(cell) > LONGEST:  # a text, not a name
+    if len(cell) > LONGEST:  # a longer text is not a name
         return cell
     return re.sub(r"[\s_.'-]+", "", without_accents(cell))

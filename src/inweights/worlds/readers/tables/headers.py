@@ -98,7 +98,7 @@ def places_of(
         if not {"subject", "object"} <= found.keys():
             found[role] = place
     lacking = [role for role in needed if role not in found]
-    # The only column that is left is the third role.
+    # If only one column is left, it has the third role.
     if len(lacking) == 1 and len(needed) > 2:
         words = [names[found[role]] for role in needed if role in found]
         left = []
@@ -200,7 +200,7 @@ def _roles(name: str) -> Iterator[tuple[str, tuple[int, int]]]:
                 yield role, (manner + later, ranks[text])
                 break
         else:
-            # As in source_airport, or station_to.
+            # For example, source_airport or station_to.
             inside = [word for word in words if len(word) > 1 and word in ranks]
             if role in EDGES and len(words) == 2 and len(inside) == 1:
                 yield role, (5, ranks[inside[0]])

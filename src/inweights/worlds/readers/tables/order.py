@@ -13,13 +13,14 @@ from inweights.support.progress import plural
 from inweights.worlds.readers.tables.headers import EDGES
 
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*(e[+-]?\d+)?", re.IGNORECASE)
-#: Smallest number of rows at which the number of values of a column is evidence.
+#: Smallest number of rows at which the number of distinct values of a column is
+#: evidence.
 _ENOUGH = 4
 #: Largest number of distinct values per row of a column that may be the relation.
 _FEW = 0.34
 #: Smallest number of distinct values per row of a column that is not a relation.
 _MANY = 0.5
-#: Number of rows that are read.
+#: Number of rows that are examined.
 _SAMPLE = 100_000
 
 

@@ -144,7 +144,7 @@ def _sample(lines: Sequence[str], delimiter: str) -> list[list[str]]:
     """Return the first lines, split by a delimiter."""
     try:
         return list(islice(csv.reader(lines, delimiter=delimiter), _SAMPLE))
-    except csv.Error:  # such as a cell that is too long
+    except csv.Error:  # for example, a cell is too long
         return [line.split(delimiter) for line in lines[:_SAMPLE]]
 
 
@@ -152,7 +152,8 @@ def _parsed(
     path: Path, text: str, delimiter: str, expected: str
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of text with quoted cells, each with the line in which it begins."""
-    # A space before an opening quote is not part of the cell, if all cells begin so.
+    # A space before an opening quote is not part of the cell if all of the first lines
+    # have such spaces.
     spaced = all(
         map(_SPACED.match, islice(filter(str.strip, text.split("\n")), _SAMPLE))
     )
@@ -199,7 +200,8 @@ def _without_comments(
     """Return the rows that are not comments, and the line numbers of the comments."""
     skipped = []
     for number, cells in rows:
-        # A name may begin with #: in a row of full width it is a name.
+        # A name may begin with #, so that a row with the usual number of cells is not a
+        # comment.
         begins = cells[0].lstrip().startswith("#")
         if begins and len(cells) != width:
             skipped.append(number)
