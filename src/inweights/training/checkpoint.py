@@ -30,7 +30,7 @@ from inweights.support.limits import open_file
 from inweights.support.publish import publish_file
 from inweights.worlds.arrays import Int
 
-# First parts of the names of tensors in a file.
+# Prefixes of the names of tensors in a checkpoint file.
 _OPTIMIZER = "optimizer/"
 _TABLE = "table/"
 

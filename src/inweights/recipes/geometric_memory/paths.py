@@ -24,7 +24,7 @@ Way = Literal[
 ]
 #: Edges and paths are mixed from the start, as in the paper.
 INTERLEAVED: Way = "interleaved"
-#: First edges alone, then edges and paths.
+#: Edges alone in a first phase, then edges and paths.
 HEAD_START: Way = "edges first"
 #: As ``edges first``, but the embeddings are frozen in the second phase.
 GEOMETRY: Way = "geometry first"
@@ -32,9 +32,9 @@ GEOMETRY: Way = "geometry first"
 PERMUTED: Way = "permuted"
 #: Edges and paths are mixed, and the embeddings are never trained (E.1).
 RANDOM: Way = "random"
-#: First edges alone, then paths alone (D.3).
+#: Edges alone in a first phase, then paths alone (D.3).
 TWO_PHASE: Way = "two phases"
-#: Edges alone (observations in Section 3.1).
+#: Edges alone, without paths (observations in Section 3.1).
 ALONE: Way = "edges alone"
 
 Loss = Literal["full path", "first token"]

@@ -205,7 +205,7 @@ def derive(
         *keys, "prompt", "verdict", foreseen="margin"
     )
     joined = tables["trained"].join(predicted, on=[*keys, "prompt"])
-    # A tie predicts neither sign.
+    # A tie predicts neither sign, and is left out.
     sure = joined.filter(pl.col("verdict") != "tied").with_columns(
         agrees=((pl.col("foreseen") > 0) == (pl.col("margin") > 0)).cast(pl.Float64)
     )

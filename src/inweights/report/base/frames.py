@@ -51,7 +51,7 @@ def as_polars(table: Any) -> pl.DataFrame:
                 f"{type(table).__name__}"
             )
         table = pl.DataFrame(
-            # A column of pandas may have values of several types.
+            # One column of pandas may have values of several types.
             [pl.Series(str(name), list(table[name]), strict=False) for name in names]
         )
     if SEED not in table.columns and REPLICA in table.columns:

@@ -84,7 +84,7 @@ def _is_a_file(name: str | Path) -> bool:
         if path.is_dir():
             _caution(str(name))
         return path.is_file()
-    except (OSError, ValueError):  # a name that no file can have
+    except (OSError, ValueError):  # no file can have this name
         return False
 
 

@@ -18,8 +18,8 @@ from inweights.worlds.world import World
 
 Forecasted = tuple[Solved, pl.DataFrame, str]
 
-#: Smallest number of solutions for which a part gets time: one without further facts, and
-#: others with them.
+#: Smallest number of solutions for which a part gets time: one without additional
+#: facts, and others with some.
 LEAST = 3
 
 

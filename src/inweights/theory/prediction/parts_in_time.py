@@ -25,8 +25,8 @@ from inweights.theory.programs.soft_program import solve_soft
 from inweights.worlds.arrays import Int
 from inweights.worlds.world import Ids, World
 
-#: Number of facts that can be solved in one second; the number grows with the cube root
-#: of the time. The other two are the largest and the smallest number of facts of a part.
+#: Number of facts that can be solved in one second (it grows with the cube root of the
+#: time), and the largest and the smallest number of facts of a part.
 FACTS = 160
 MAX_FACTS = 2_500
 LEAST_FACTS = 40
@@ -38,8 +38,8 @@ SECONDS = 600.0
 #: predicted training without decay best (docs/predict.md).
 DECAY = 3e-4
 #: Decay if identities have a relation of their own, ``(a, same) → a``. Program (2)
-#: predicts less than training has learnt, and so does this value, but by a smaller
-#: amount (see :mod:`inweights.theory.prediction.trust`).
+#: underestimates what training learns from them, and so does the soft program with this
+#: value, but by a smaller amount (see :mod:`inweights.theory.prediction.trust`).
 PHRASED = 1e-2
 
 

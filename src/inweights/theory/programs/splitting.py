@@ -75,7 +75,7 @@ class Splitting:
         """
         self.program = program
         self.x_counts = program.counts
-        # Converted once, since every iteration multiplies by both.
+        # The transpose is converted once, since every iteration multiplies by it, too.
         self.x_turned = program.counts.T.tocsr()
         self.large = max(program.shape) >= LARGE
         self.coupling = coupling_of(program)
@@ -211,7 +211,7 @@ class Anderson:
         if held < min(self.first, self.memory):
             return g.reshape(shape)
         products = self._products[:held, :held]
-        # A little ridge, since past differences may be nearly parallel.
+        # A small ridge, since past differences may be nearly parallel.
         ridge = max(1e-10, float(np.finfo(f.dtype).eps))
         products = products + ridge * np.trace(products) * np.eye(held)
         weights = np.linalg.solve(products, self._residuals[:held] @ f)

@@ -89,7 +89,7 @@ def _openmp() -> ctypes.CDLL | None:
     try:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8")
         lines = [line for line in maps.splitlines() if "libgomp" in line]
-        # The path is the sixth field, and may hold spaces.
+        # The path is the sixth field, and may contain spaces.
         found = sorted({line.split(None, 5)[5] for line in lines})
         # Torch includes its own library; another package may have loaded a second one.
         own = [path for path in found if "torch" in path] or found

@@ -134,7 +134,7 @@ def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
             )
             if not found.returns_rows:
                 raise ConfigError(f"the query returns no rows; {_HINT}")
-            close = stack.pop_all().close  # closing rolls the transaction back
+            close = stack.pop_all().close  # closing it rolls the transaction back
     except ArgumentError:
         raise DataError(
             f"'{source}' is not an address of a database, such as sqlite:///facts.db"

@@ -64,8 +64,8 @@ class Taught(iw.Config):
         from inweights.lm.tuning.writing import own_text
 
         replayed = None
-        # Texts that the model writes before training. Training on them preserves this
-        # behaviour.
+        # Texts that the model writes before training. Training on them is meant to
+        # preserve this behaviour.
         if "replay" in self.strategies:
             replayed = [
                 text.completion for text in own_text(lm, self.tokens // 5, seed)

@@ -92,7 +92,7 @@ class _LogNormaliser(torch.autograd.Function):
         replicas, count, width = state.shape
         classes = readout.shape[2]
         kind = torch.bfloat16 if bf16 else torch.float32
-        # The head's gradient is read and written once a chunk. Therefore a chunk has
+        # The head's gradient is read and written once per chunk. Therefore a chunk has
         # about ``width`` positions, so that it has as many logits as the gradient has
         # entries.
         most = CHUNK_LOGITS.get(state.device.type, CHUNK_LOGITS["cuda"])

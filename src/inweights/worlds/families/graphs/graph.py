@@ -283,7 +283,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
         places = np.array([place[label] for label in chain.from_iterable(edges.paths)])
         answers = ids[places.reshape(len(edges.paths), -1)]
         marks = np.full(len(answers), vocabulary.id("<path>"))
-        # The leaf is in the prompt; the answer is the whole path from the root.
+        # The prompt contains the leaf, and the answer is the whole path from the root.
         prompts = np.stack([marks, answers[:, -1]], axis=1)
         return {"path": (prompts, answers)}
 

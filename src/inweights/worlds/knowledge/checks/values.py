@@ -31,7 +31,7 @@ _EXACT = 10
 #: dates.
 _SOME = 0.3
 
-#: A name and its first line.
+#: A name, and the first line that contains it.
 Cell = tuple[str, int]
 
 

@@ -18,7 +18,7 @@ from inweights.worlds.readers.tables.first_row import Rows
 from inweights.worlds.readers.tables.headers import FACTS
 from inweights.worlds.readers.tables.table import read_cells, usual_width
 
-#: Brackets that may be around every line of a file.
+#: Brackets that may enclose every line of a file.
 _BRACKETS = {("(", ")"), ("[", "]"), ("<", ">")}
 #: Quotes that may enclose every cell of a file, besides those that the parser removes.
 _QUOTES = (("'", "'"), ("“", "”"), ("„", "“"), ("«", "»"), ("`", "`"), ("‘", "’"))

@@ -24,7 +24,7 @@ from inweights.worlds.knowledge.words.relation_kinds import (
 from inweights.worlds.knowledge.words.sentences import fill, relative_clauses, stations
 
 _TEXT = load_toml(Path(__file__).with_name("wording.toml"))
-#: The six templates of Feature Resemblance, Table 6.
+#: The six templates in Table 6 of Feature Resemblance.
 TABLE_6: dict[str, str] = _TEXT["table_6"]
 IDENTITY = _TEXT["identity"]
 REVERSE = _TEXT["reverse"]

@@ -69,7 +69,7 @@ def read_graph(file: Path) -> Any:
     check_file(file, factor=100)
     read: Callable[..., Any] = getattr(nx, function)
     options = {"label": _gml_label(file)} if suffix == ".gml" else {}
-    # The XML parser raises a SyntaxError; its message has line and column.
+    # The XML parser raises a SyntaxError, whose message states line and column.
     damage = (
         SyntaxError,
         nx.NetworkXException,

@@ -38,7 +38,8 @@ def read_parquet(
     arrow = path.suffix.lower() == ".arrow"
     check_file(path)
     try:
-        if arrow:  # usually not compressed, so that the size of the file suffices
+        # usually not compressed, so that checking the size of the file suffices
+        if arrow:
             table = pl.read_ipc_stream(path)
             return table.select(columns(table.columns)) if columns else table
         lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False)
