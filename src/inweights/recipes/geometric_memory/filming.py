@@ -165,7 +165,7 @@ def more_geometric(more: str, less: str) -> Judged:
         less: Name of the architecture with which it is compared.
 
     Returns:
-        The judged score: the absolute value of Spearman's ρ for ``more`` minus the
-        absolute value for ``less`` is at least 0 on every graph.
+        The score, which is the absolute value of Spearman's ρ for ``more`` minus its
+        absolute value for ``less`` on each graph, with the target of at least 0.
     """
     return size.at(architecture=more) - size.at(architecture=less) >= 0.0

@@ -72,8 +72,8 @@ def recall(every: int = 0, *, apart: bool = False) -> Measure:
             default false.
 
     Returns:
-        The measure, whose probe is :func:`inweights.probes.stepwise` of the roles
-        ``edge`` and ``reverse_edge``.
+        The measure, which applies the probe :func:`inweights.probes.stepwise` to the
+        roles ``edge`` and ``reverse_edge``.
 
     Raises:
         ConfigError: ``every`` is negative.
@@ -96,7 +96,7 @@ class PathStarTraining(iw.Config):
         paths: Number of updates on paths after the updates on edges.
         together: Number of updates if training mixes edges and paths.
         leaves: Number of training paths in each update; 0 for all.
-        sources: Number of nodes in each update, each with all its edges; 0 for all.
+        sources: Number of nodes whose edges are in each update; 0 for all nodes.
         rehearsed: Number of nodes whose edges are rehearsed in each update on paths, if
             training on edges comes first; if 0, ``sources`` is used.
         rate: Peak learning rate, above 0.
@@ -107,7 +107,7 @@ class PathStarTraining(iw.Config):
         precision: Precision of the training, ``fp32`` or ``bf16``.
         task_tokens: Whether sequences begin with a task token, ``[EDGE]`` or ``[PATH]``
             (Geometric Memory, B.1).
-        pressure: Weight decay in the phase on edges alone; if 0, ``weight_decay``.
+        pressure: Weight decay on edges alone; if 0, ``weight_decay`` is used.
         settle: Number of further updates on edges alone, with ``weight_decay``.
     """
 
@@ -198,7 +198,7 @@ class PathStarTraining(iw.Config):
     def curriculum(
         self, how: Way, loss: Loss = FULL, roles: tuple[str, ...] = EDGES
     ) -> Curriculum:
-        """Return the curriculum of training on paths and on edges of the given roles.
+        """Return the curriculum for training on paths and on edges of the given roles.
 
         Args:
             how: ``interleaved`` (edges and paths together), ``random`` (the same with
@@ -210,7 +210,7 @@ class PathStarTraining(iw.Config):
             loss: ``full path`` (the default; loss over all tokens of a path) or ``first
                 token`` (only over the hardest token, the first after the root).
             roles: Roles of the edges to train on: ``edge`` (away from the root),
-                ``reverse_edge`` (towards it) or both, the default.
+                ``reverse_edge`` (towards the root), or both (the default).
 
         Returns:
             One to three phases, named ``edges``, ``settle`` (if it has updates) and

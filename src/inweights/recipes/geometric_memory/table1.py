@@ -29,7 +29,7 @@ class Settings(iw.Config):
             ``cycle`` and ``irregular``.
         descent: Settings of Node2Vec and its gradient descent.
         most: Maximum number of updates per training run. If ``None`` (the default) or
-            0, the paper's number is used.
+            0, the number of updates in the paper is used.
         draws: Number of random embeddings from which each null distribution is
             estimated.
         variant: Changes to TinyGPT; by default none.

@@ -21,13 +21,13 @@ class EmbMLPTraining(iw.Config):
 
     Attributes:
         width: Width of the embedding, from 1 to 65,536.
-        rate: Learning rate, above 0. With ``per_fact``, it is multiplied by the number
-            of facts.
+        rate: Learning rate, above 0. If ``per_fact`` is true, it is multiplied by the
+            number of facts.
         steps: Number of updates, at least 0.
         weight_decay: Weight decay of both matrices, at least 0; by default 0.
         per_fact: Whether ``rate`` is multiplied by the number of facts; by default
-            false. The loss is a mean over the facts, so that with more facts each
-            contributes less.
+            false. The loss is a mean over the facts; without this factor, a fact
+            contributes less to each update if there are more facts.
     """
 
     later = {"weight_decay": 0.0, "per_fact": False}

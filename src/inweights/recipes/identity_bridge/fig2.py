@@ -57,7 +57,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training runs of every model on worlds with identities and on worlds without.
+    """Plan training runs of every model on worlds with and without identities.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexities`` and

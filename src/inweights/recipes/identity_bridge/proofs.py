@@ -14,8 +14,8 @@ def computations(
 ) -> list[experiments.Computation]:
     """Return the computations that check every step of the proofs at every size.
 
-    Each computation returns a table with the columns ``check`` (name of a number) and
-    ``value`` (the number), to which its labels are added.
+    Each computation results in a table with the columns ``check`` (the name of a checked
+    quantity), ``value`` (its value) and the labels of the computation.
 
     Args:
         sizes: Numbers of entities of each kind at which steps with closed forms are

@@ -100,7 +100,7 @@ def token_names() -> pl.Expr:
     """Return a polars expression that names each token of a path by its ``place``.
 
     Returns:
-        An expression of strings with the name ``token``: ``root`` for place 0,
+        A string expression with the name ``token``: ``root`` for place 0,
         ``hardest (1st node)`` for place 1, otherwise ``node 2``, ``node 3``, …
     """
     ranks = {0: "root", 1: "hardest (1st node)"}
@@ -133,8 +133,8 @@ def own_and_other_arms(
     leaves of each run.
 
     Args:
-        cosines: A row per run, leaf and first node of a path, with ``cosine``, and
-            ``own``: whether the first node is on the leaf's own path.
+        cosines: A row per run, leaf and first node of a path, with the columns
+            ``cosine`` and ``own`` (whether the first node is on the leaf's own path).
         navigation: A row per run and depth, with the shares ``nearest`` and ``ridge``,
             as :func:`inweights.probes.navigation` returns it; only the rows of depth 1
             are used.
@@ -161,9 +161,10 @@ def path_ends(tables: dict[str, pl.DataFrame], keys: Sequence[str]) -> pl.DataFr
     """Return the accuracies on paths and edges of each run at the end of training.
 
     Args:
-        tables: The tables ``places`` (accuracy by token: a row per run, role, part and
-            place, of :func:`inweights.probes.stepwise`) and ``navigation``
-            (:func:`inweights.probes.navigation`).
+        tables: Two tables, keyed by name: ``places``, from
+            :func:`inweights.probes.stepwise`, with a row per run, role, part and
+            ``place`` (index of the token in the answer, from 0); and ``navigation``,
+            from :func:`inweights.probes.navigation`.
         keys: Names of the columns that identify the runs.
 
     Returns:

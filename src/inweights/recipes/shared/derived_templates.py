@@ -43,8 +43,9 @@ def blocks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return the contrast and spread of the logits in each block of templates.
 
     A block contains the logits of one group of rows (subjects or bridges) in one group
-    of columns (bridges or objects). The block's own entries are those whose row and
-    column have the same number, such as ``a3`` and ``c3``.
+    of columns (bridges or objects). Its own entries are those whose row and column have
+    the same number, such as ``a3`` and ``c3``. The contrast compares these entries with
+    all other entries of the block, and the spread is the range of the other entries.
 
     Args:
         tokens: Table of :func:`inweights.probes.templates` in a world of complexity

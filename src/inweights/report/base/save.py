@@ -99,9 +99,11 @@ class Still:
     """A figure with a fixed layout, for files and pages.
 
     Args:
-        picture: The figure, whose layout engine is removed. It is also an attribute.
-        name: Identifier of the figure on its page, which is part of the ids within its
-            SVG, so that the ids are unique. It is also an attribute.
+        picture: The figure. Its layout engine is removed. The attribute ``picture``
+            refers to this figure.
+        name: Identifier of the figure on its page. The ids within the figure's SVG are
+            computed from it, so that they are unique on the page. The identifier is
+            stored in the attribute ``name``.
     """
 
     def __init__(self, picture: Figure, name: str) -> None:

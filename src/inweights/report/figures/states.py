@@ -158,7 +158,7 @@ def cloud(
     layers: Sequence[int],
     kinds: Sequence[str],
 ) -> None:
-    """Draw states in a panel, and make the panel square and remove its ticks.
+    """Draw states in a panel, make the panel square, and remove its ticks.
 
     Args:
         axes: Axes of the panel.

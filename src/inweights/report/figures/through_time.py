@@ -109,7 +109,7 @@ class ThroughTime:
 
     @property
     def chosen(self) -> list[int]:
-        """Steps at which matrix and states are drawn: ``moments``, or the first and last step."""
+        """Steps at which the matrix and states are drawn, by default the first and last step."""
         return list(self.moments or dict.fromkeys((self.steps[0], self.steps[-1])))
 
     @property

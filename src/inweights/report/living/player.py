@@ -38,7 +38,7 @@ _SYMBOLS = ("star", "circle", "square", "triangle-up", "diamond")
 
 @twin("through_time")
 def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
-    """Return the player of a training run, as HTML for a page that has plotly and ``player.js``.
+    """Return the player of a training run, as HTML for a page that loads plotly and ``player.js``.
 
     Args:
         *tables: Curves, matrices and states, as for :class:`ThroughTime`.

@@ -89,7 +89,7 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
 
 
 def chains_figure(compositions: pl.DataFrame) -> Figure:
-    """Return a matrix plot of the number of chains from one relation to another.
+    """Return a matrix plot of the number of two-hop chains for each pair of relations.
 
     Args:
         compositions: Table ``compositions`` of :class:`inweights.audit.Audit`, with at

@@ -30,7 +30,7 @@ def build_audit_page(made: Audit, name: str) -> str:
 
     Args:
         made: The audit.
-        name: Name of the facts, which is the title of the page.
+        name: Name of the set of facts, which is the title of the page.
     """
     found = outlook(made)
     items = (

@@ -65,7 +65,8 @@ def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
     """Return sentences that compare statements of a paper with the library's own choices.
 
     Args:
-        statements: Statements to which no setting corresponds, keyed by subject.
+        statements: Statements of the paper to which no setting of the library
+            corresponds, keyed by subject, such as ``clipping``.
 
     Example:
         >>> in_sentences({"clipping": PaperSetting(paper="at 1", place="B.2", ours="none")})

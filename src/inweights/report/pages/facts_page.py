@@ -26,7 +26,7 @@ def facts_page(
 
     Args:
         about: Kind of the page, which is shown above the title, as plain text.
-        name: Name of the facts, which is the title, as plain text.
+        name: Name of the set of facts, which is the title, as plain text.
         headline: The answer in one sentence, as plain text.
         counts: Numbers that are shown below the title: pairs of a name (HTML) and a
             value (plain text).

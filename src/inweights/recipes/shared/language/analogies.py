@@ -78,8 +78,8 @@ class Analogies(iw.Config):
         """Return a question about the category of each subject, with all categories as candidates.
 
         Args:
-            seed: Root seed of the shuffled categories. It has no effect in conditions
-                without shuffling.
+            seed: Root seed of the shuffling of the categories. It has no effect in
+                conditions without shuffling.
 
         Returns:
             The questions, in the order of the analogies, with the roles ``analogy`` and
@@ -106,12 +106,12 @@ class Analogies(iw.Config):
         Args:
             lm: Not used, because the sentences are not repeated to reach a number of
                 tokens.
-            seed: Root seed of the shuffled categories. It has no effect in conditions
-                without shuffling.
+            seed: Root seed of the shuffling of the categories. It has no effect in
+                conditions without shuffling.
 
         Returns:
             Up to three sentences for each analogy, in the order of the analogies. Their
-            stages are numbered from 0 (:func:`examples`).
+            stages are numbered from 0, as described for :func:`examples`.
 
         Raises:
             KeyError: ``condition`` is ``zero-shot``, which has no training sentences.
@@ -128,16 +128,20 @@ def examples(rows: Sequence[AnalogyRow], condition: str) -> list[Example]:
     """Return the training sentences of a condition, each of which belongs to one stage.
 
     Each analogy has three sentences: the attribution, which states the category of the
-    second subject, and the similarity, which is stated in one sentence about the second
-    subject and one about the first.
+    second subject, and two similarity sentences, one about the first subject and one
+    about the second subject. The condition assigns these sentences to stages:
 
-    ``joint`` trains on all three in stage 0. ``SA`` trains on the similarity in stage 0 and
-    the attribution in stage 1. ``AS`` trains on the attribution and the similarity
-    sentence about the second subject in stage 0, and the one about the first subject in
-    stage 1. ``AS-pair`` trains on the attribution in stage 0 and both similarity sentences
-    in stage 1. ``AS-target`` trains on the attribution in stage 0 and only the similarity
-    sentence about the first subject in stage 1. ``attribution only`` trains only on the
-    attribution.
+    - ``joint``: all three sentences are in stage 0.
+    - ``SA``: both similarity sentences are in stage 0, and the attribution is in
+      stage 1.
+    - ``AS``: the attribution and the similarity sentence about the second subject are
+      in stage 0, and the similarity sentence about the first subject is in stage 1.
+    - ``AS-pair``: the attribution is in stage 0, and both similarity sentences are in
+      stage 1.
+    - ``AS-target``: the attribution is in stage 0, and the similarity sentence about
+      the first subject is in stage 1. The other similarity sentence is left out.
+    - ``attribution only``: the attribution is in stage 0. Both similarity sentences are
+      left out.
 
     Args:
         rows: The analogies.

@@ -108,8 +108,8 @@ def computations(
             column ``condition`` of ``after``, to its lesson, the config of its training
             texts and questions. All lessons must have the same questions. If the
             dictionary is empty, only ``before`` is computed.
-        asked: A lesson with the same questions, which the computation ``before`` asks.
-            The training texts of this lesson are not used.
+        asked: A lesson with the same questions, on which the computation ``before``
+            evaluates the model. The training texts of this lesson are not used.
         model: A folder, the name of a Hugging Face model in the local cache,
             ``@smollm2`` or ``@tiny`` (a small random model).
         tuning: Settings of the fine-tuning.
