@@ -61,7 +61,7 @@ class StoredRun:
 
     @property
     def complete(self) -> bool:
-        """Whether the run's folder has a manifest, the list of its files; no file is checked."""
+        """Whether the run's folder contains a manifest; other files are not checked."""
         return (self.path / MANIFEST).exists()
 
     @property

@@ -74,7 +74,7 @@ _LONGEST = 60
 
 
 def at_the_border(thing: Any) -> Any:
-    """Return the :func:`guarded` form of a function of the library; any other value is unchanged.
+    """Return the :func:`guarded` form of a library function, and any other value unchanged.
 
     Args:
         thing: Any value. The guarded form of a function is the same object at every

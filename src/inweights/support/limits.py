@@ -202,7 +202,7 @@ def missing_file(path: str | Path, hint: str) -> DataError:
 
     Args:
         path: The path, which the caller has found not to be a regular file.
-        hint: Description of the expected file, for the message if nothing exists there.
+        hint: Description of the expected file, for the message if the path is missing.
     """
     try:
         return DataError(_no_file(path, Path(path).stat()))
@@ -295,6 +295,6 @@ def encoding_of(path: Path) -> str:
 
 
 def launched_by_torchrun() -> bool:
-    """Return whether this is one of several processes that torchrun started together."""
+    """Return whether this process is one of several that torchrun started together."""
     started = "TORCHELASTIC_RUN_ID" in os.environ
     return started and os.environ.get("WORLD_SIZE", "1") != "1"

@@ -41,7 +41,7 @@ def audit(
         json: If true, print a JSON object instead of text.
         page: Path of the page to write. If it is ``None`` (the default), no page is
             written.
-        name: Name of the facts, used as the title of the page.
+        name: Name of the set of facts, used as the title of the page.
         mended: The corrected copy, whose counts are printed; ``None`` (the default) if
             no copy was written.
         folder: Folder of the corrected copy, or ``None`` (the default) if there is

@@ -52,7 +52,7 @@ def build_forecast_page(
 
     Args:
         made: The prediction.
-        name: Name of the facts, which is the title, as plain text.
+        name: Name of the set of facts, which is the title, as plain text.
         queries: The table ``made.queries``, or some of its rows, with further columns;
             ``None`` for ``made.queries`` itself.
         trained: Sentence about additional short training runs, as plain text.

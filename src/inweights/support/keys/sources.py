@@ -45,7 +45,7 @@ def sources_of(value: Any) -> dict[str, str]:
     Args:
         value: A config, function, class, ``functools.partial``, member of an
             enumeration or instance of a dataclass, or a list, tuple or dictionary of
-            these. Other values depend on nothing.
+            these. Other values depend on no file or module.
 
     Returns:
         Hashes of 16 hexadecimal digits, sorted by path. A function without a source

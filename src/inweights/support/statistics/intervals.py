@@ -225,7 +225,7 @@ def share_interval(
 def fewest_one_sided(share: float, alpha: float) -> int:
     """Return the smallest number of seeds that can show that a share exceeds a limit.
 
-    With this number of seeds, all of them successful, the interval that
+    If all seeds of a sample of this size are successful, the interval that
     :func:`share_interval` returns lies above the limit.
 
     Args:

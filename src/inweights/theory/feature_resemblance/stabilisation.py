@@ -184,8 +184,9 @@ def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
 
     The fraction is ``Σ_{i, j of different spaces} (v_iᵀ X v_j)² / ‖X − tr(X)/N‖²``. It
     is 0 if ``X`` maps every eigenspace of the Laplacian into itself, and 1 if
-    ``X − tr(X)/N`` maps no eigenspace back into itself at all. ``tr(X)/N``, a multiple
-    of the identity, is subtracted, since every vector is an eigenvector of it.
+    ``X − tr(X)/N`` maps every vector of an eigenspace to a vector that is orthogonal to
+    this eigenspace. ``tr(X)/N``, a multiple of the identity, is subtracted, since every
+    vector is an eigenvector of it.
 
     Args:
         symmetric: ``X``, ``[N, N]`` (``N`` nodes).

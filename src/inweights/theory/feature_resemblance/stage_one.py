@@ -45,7 +45,7 @@ def lemma_1(
     Args:
         world: Config of a world in which all prompts of facts have the same length, and
             all answers have the same length.
-        seed: Root seed of world and initialisation.
+        seed: Root seed of the world and the initialisation.
         mlp: ``linear``, or ``relu`` as in appendix A.
 
     Returns:
@@ -108,7 +108,7 @@ def stage_one(
         world: Config of a world whose prompts all have the same length.
         roles: Dictionary that maps a role to the weight of its facts in the loss, at
             least 0. Facts of other roles are not used.
-        seed: Root seed of world and initialisation.
+        seed: Root seed of the world and the initialisation.
         model: Architecture with a folded or linear MLP; ``None`` for the architecture
             of the paper, with a folded MLP.
         rate: Learning rate ``η`` of gradient descent.
@@ -210,7 +210,7 @@ class StageOneResult:
             world: Config of a world whose prompts all have the same length.
             roles: Dictionary that maps a role to the weight of its facts in the loss,
                 at least 0. Facts of other roles are not used.
-            seed: Root seed of world and initialisation.
+            seed: Root seed of the world and the initialisation.
             model: Architecture with a folded or linear MLP; ``None`` for the
                 architecture of the paper, with a folded MLP.
             rate: Learning rate ``η``.

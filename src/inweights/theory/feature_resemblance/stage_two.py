@@ -57,7 +57,7 @@ def stage_two(
             in the loss. Facts of other roles are not used. Stage 1 uses the weights of
             the first phase.
         steps: Number of updates of the MLP in each phase, at least 1.
-        seed: Root seed of world and initialisation.
+        seed: Root seed of the world and the initialisation.
         model: Architecture with a folded or linear MLP; ``None`` for the architecture
             of the paper, with a folded MLP.
         rate: Learning rate ``η`` of stage 1.

@@ -45,7 +45,7 @@ def one_layer_start(
         std: Standard deviation ``σ0`` of the initial entries, above 0 and at most
             65,536.
         delta: Probability ``δ`` with which a bound may fail, above 0 and below 1.
-        seed: Root seed of world and initialisation.
+        seed: Root seed of the world and the initialisation.
 
     Returns:
         Two rows. The column ``vectors`` is ``w`` for the vectors of the MLP (lemma 3),

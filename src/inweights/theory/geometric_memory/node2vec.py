@@ -270,7 +270,7 @@ class _LargeUpdates(_Updates):
     def advance(
         self, v: Floats, u: Floats | None, steps: int
     ) -> tuple[Floats, Floats | None]:
-        """Return ``V`` after a number of updates, and ``u`` as given, which is ``None``."""
+        """Return ``V`` after a number of updates, and ``u``, which must be ``None``."""
         return large_node2vec.descend_in_blocks(v, self._walk, self._eta, steps), u
 
 

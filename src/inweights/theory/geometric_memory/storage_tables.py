@@ -70,7 +70,8 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     """Measure how well embeddings constructed to store a graph reproduce its adjacency.
 
     The constructions are those of Propositions 3, 4 and 5 of Geometric Memory, App. E,
-    and a construction of our own. The logits of each are compared with the adjacency.
+    and a construction of our own. The logits of each construction are compared with
+    the adjacency.
 
     Args:
         world: Config of an undirected graph without self-edges.
@@ -140,7 +141,7 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
     Args:
         world: Config of a graph.
         width: Width ``D`` of the frozen random vectors, at least 1.
-        seed: Root seed of labels and vectors.
+        seed: Root seed of the labels and the vectors.
 
     Returns:
         One row with the columns ``width``, ``on_edges`` (largest ``|logit − 1|`` over

@@ -116,8 +116,9 @@ def averaging(
     """Check Lemmas 1 and 4 of Identity Bridge by averaging random feasible matrices.
 
     The lemmas (App. A) state that the average of a matrix over all permutations of the
-    entities has no larger nuclear norm and no smaller margins. Lemma 4 also averages
-    over ``τ``, which exchanges the two hops.
+    entities has a nuclear norm that is not larger, and margins that are not smaller,
+    than those of the matrix itself. Lemma 4 also averages over ``τ``, which exchanges
+    the two hops.
 
     Args:
         n: Number of entities of each kind, at least 2.

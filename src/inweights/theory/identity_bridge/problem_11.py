@@ -179,7 +179,7 @@ def stationarity(
         (equalities included) minus the rank of their gradients; it is 0 if the
         gradients are linearly independent. The third is the largest rate at which the
         slack of every active inequality can be increased at once, along a direction
-        with entries from -1 to 1 that keeps the equalities.
+        with entries from -1 to 1 that preserves the equalities.
     """
     from scipy.optimize import linprog, nnls
 

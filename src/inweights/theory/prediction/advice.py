@@ -37,16 +37,16 @@ class Advice:
     Attributes:
         identities: Names of the tokens ``b`` whose identity ``b → b`` should be added.
         mended: Indices of queries that are answered correctly only with the identities.
-        open: Indices of queries that are not answered correctly even with them, in the
-            parts of the world that have advice.
-        broken: Indices of queries that are answered correctly only without them.
+        open: Indices of queries that are not answered correctly even with the
+            identities, in the parts of the world that have advice.
+        broken: Indices of queries that are answered correctly only without the identities.
         status: Status of the verifying solution, ``certified`` or ``not certified``.
         gap: Relative gap of that solution. For several parts, the largest gap of the
             solutions that are not certified, or of all solutions if all are certified.
         solutions: Number of programs that were solved to find the advice.
         why: Reason why not all identities that could help can be stored; may be empty.
-        most: Number of identities that could help, and how many more queries are
-            answered correctly if all of them are added.
+        most: Two numbers: the number of identities that could help, and the number of
+            additional correct answers if all of these identities are added.
         parts: Number of parts of the world that have advice of their own.
     """
 

@@ -57,7 +57,7 @@ def check_seconds(seconds: float | None) -> None:
 
 
 def load_solvers() -> None:
-    """Import the modules of the solvers, so that a time limit does not include importing them."""
+    """Import the solvers' modules, so that time limits do not include the import time."""
     for module in ("scipy.optimize", "scipy.sparse.csgraph", "scipy.sparse.linalg"):
         import_module(module)
 

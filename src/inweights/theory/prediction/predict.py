@@ -73,7 +73,7 @@ def predict(
             (program (2) of Identity Bridge, §4.3), if all facts can be stored and the
             prompts of identities are single tokens. Otherwise the soft program is
             solved with a decay of 3e-4, or of 1e-2 if identities have longer prompts.
-        gap: Relative duality gap to certify for each solution, at least 1e-7, below 1.
+        gap: Relative duality gap to certify for each solution, from 1e-7 to below 1.
         seconds: Time limit for the whole prediction, in seconds, from 0 to 10**7;
             ``None`` for no limit. It determines how large the parts are.
         began: Value of :func:`time.perf_counter` at which the limit starts; by default
@@ -89,7 +89,7 @@ def predict(
             and from which an interrupted prediction continues. One program is then
             solved for all facts, however long that is expected to take. If ``None``,
             nothing is stored.
-        progress: Called with a text, an iteration number and a gap; ``None`` for no calls.
+        progress: Function that takes a text, iteration number and gap, or ``None``.
 
     Returns:
         The prediction: answer, margin and verdict (see :class:`.Prediction`) of every
@@ -272,7 +272,7 @@ def predicted_queries(
         world: Config of the world.
         seed: Root seed with which the world is built.
         answers: ``several`` if a prompt may have several correct answers, otherwise ``one``.
-        gap: Relative duality gap to certify for each solution, at least 1e-7, below 1.
+        gap: Relative duality gap to certify for each solution, from 1e-7 to below 1.
         decay: Weight decay of the training; ``None`` means the same as in :func:`predict`.
 
     Returns:

@@ -45,7 +45,7 @@ def prediction(
             (the default) if no replicas were trained.
         page: Path of the page to write. If it is ``None`` (the default), no page is
             written.
-        name: Name of the facts, used as the title of the page.
+        name: Name of the set of facts, used as the title of the page.
 
     Raises:
         DataError: The page cannot be written, or its file exists and is not a page of
