@@ -55,8 +55,8 @@ def ask(
             ones); the worlds do not match the model, or their number is neither 1 nor
             ``R``; or the question to a language model does not end with a relation.
         ConfigError: The question is empty, longer than the model's context, or of
-            different lengths in different worlds; ``best`` is not from 1 to 1,000,000;
-            or the model has no replica axis.
+            different lengths in different worlds; ``best`` is not between 1 and
+            1,000,000; or the model has no replica axis.
 
     Example:
         >>> import inweights as iw

@@ -96,7 +96,7 @@ def league(
 def beside(
     outcome: Outcome | None, scale: str, runs: str | Path | None = None
 ) -> pl.DataFrame:
-    """Return the league table: scores of a given run, of the stored run, and of entries.
+    """Return the league table: scores of a given run, the stored run and the stored entries.
 
     Args:
         outcome: A run of the league's recipe; ``None`` to include only stored scores.
@@ -106,8 +106,8 @@ def beside(
 
     Returns:
         One row per model and condition, with the columns that :func:`league` explains.
-        The rows of ``outcome`` come first, followed by those of the finished run and of
-        the entries. If a model has several results, only the first one is used.
+        The rows of ``outcome`` come first, then those of the finished run and of the
+        stored entries. If a model has several results, only the first one is used.
 
     Raises:
         ConfigError: There is no such scale.
@@ -233,7 +233,7 @@ def submit(outcome: Outcome, into: str | Path) -> list[Path]:
 
     Args:
         outcome: A run of the recipe ``beyond/league``, whose table compares models.
-        into: Parent of the folders; it is created if missing.
+        into: Folder in which these folders are created; it is created if missing.
 
     Returns:
         Paths of the folders, one per model. A folder has the model's name in lower
@@ -258,16 +258,16 @@ def submit(outcome: Outcome, into: str | Path) -> list[Path]:
 
 
 def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
-    """Retrain the model of an entry, and return the stored and the new scores.
+    """Retrain the model of a league entry, and return its stored and its new scores.
 
     Args:
-        entry: Folder of the entry.
+        entry: A folder that :func:`submit` wrote for one model.
         **execution: Further arguments of :func:`inweights.run`.
 
     Returns:
         One row per ``model``, ``identity``, ``trained``, ``hops`` and ``seed`` (see
-        :func:`league`), with ``accuracy`` as stored in the entry and ``now``, the new
-        accuracy, both from 0 to 1. A value is null if its run does not contain the row.
+        :func:`league`), with ``accuracy`` (as stored in the entry) and ``now`` (the new
+        accuracy), both from 0 to 1. A value is null if its run lacks the row.
 
     Raises:
         ConfigError: The Python module of the factory was not imported, its source has

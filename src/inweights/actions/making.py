@@ -75,10 +75,10 @@ def run(
         recipe: Name of a recipe (its last part is enough if it is unique), or a user's
             own recipe.
         scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
-        seeds: List of root seeds, or number of consecutive seeds of the recipe. They
-            begin with the newest block for which the ledger states its claims (if any,
-            and if no setting is changed), otherwise with its first seed. By default,
-            the recipe's listed seeds or, if none, the number required for all verdicts.
+        seeds: List of root seeds, or number of consecutive seeds. These begin with the
+            newest block of seeds for which the ledger states the recipe's claims (if
+            any, and if no setting is changed), otherwise with the recipe's first seed.
+            By default, its listed seeds or, if none, the number that verdicts require.
         overrides: Changed settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``; by
             default none.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` if that is
@@ -98,7 +98,7 @@ def run(
             ``ray://HOST:PORT`` of a cluster), ``fresh`` (whether everything is computed
             again), ``keep_models`` (whether trained weights are stored too, for
             ``outcome.models()``) and ``command`` (arguments of the command that repeats
-            the run, as a list; by default, the arguments of ``inweights run``).
+            the run; by default, those of ``inweights run``).
 
     Returns:
         The run: tables, figures, judged claims, and the folder with its page.

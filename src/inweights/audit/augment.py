@@ -144,8 +144,8 @@ def augment(
     Args:
         knowledge: The facts.
         strategies: Names of :data:`inweights.audit.strategies.STRATEGIES` that add
-            texts, or ``auto`` for the strategies that measurements support. By default
-            none.
+            texts, or ``auto`` for the strategies that measurements support. By default,
+            no texts are added.
         want: Kinds of questions for which ``auto`` chooses a strategy: ``recall``,
             ``reverse``, ``composition`` or ``steps``
             (:data:`inweights.audit.strategies.measured.ASKED`). Used only by ``auto``.
@@ -153,7 +153,7 @@ def augment(
             any, otherwise generic templates.
         wordings: Largest number of wordings in which a strategy states the same fact or
             chain; from 1 to the largest number of templates of a relation.
-        hops: Largest number of facts in a chain whose end ``derive`` states; 2 to 6.
+        hops: Largest number of facts (2 to 6) in a chain for the strategy ``derive``.
         most: Largest number of chains of each length that strategies state; at least 1.
         hold_out: Fraction (0 to 1) of the bridges that are held out: no strategy states
             chains through them, so that questions about these chains test composition.
@@ -164,9 +164,9 @@ def augment(
             per line), at most a quarter as long in total as all other texts.
         budget: Length of the training set, in tokens (in words if ``tokens`` is
             ``None``). The set is filled with all facts, then with added texts in random
-            order, then with repetitions. With 0, each row occurs once.
-        curriculum: ``joint`` uses the stages of the file, or a single stage if there
-            are none. With ``sa``, facts whose value other subjects share, and
+            order, then with repetitions. If it is 0, each row occurs once.
+        curriculum: ``joint`` uses the stages of the file, or a single stage if the file
+            has no stages. With ``sa``, facts whose value other subjects share, and
             identities that a strategy adds, come first (Feature Resemblance, §5:
             similarity before attribution).
         seed: Root seed of all random choices among questions, chains and repetitions;

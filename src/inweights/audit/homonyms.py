@@ -66,11 +66,12 @@ def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
     its second relation for ``s``. Only relations for which at least nine in ten
     subjects have exactly one value are considered; dates and numbers are ignored. The
     contradictions of a pair of relations are returned only if at least as many chains
-    of this pair agree with the direct facts, or if the values can be expected to agree.
-    They can be expected to agree if three conditions hold: the objects of the first
-    relation are not persons; at most half of these objects are subjects of the same
-    relation; and either both relations have a word such as ``city`` in their names, or
-    at most half of these objects are subjects of the second relation.
+    of this pair agree with the direct facts as contradict them, or if the values can be
+    expected to agree. They can be expected to agree if three conditions hold: the
+    objects of the first relation are not persons; at most half of these objects are
+    subjects of the same relation; and either both relations have a word such as
+    ``city`` in their names, or at most half of these objects are subjects of the second
+    relation.
 
     Args:
         facts: The facts.
@@ -118,8 +119,9 @@ def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
 def doubtful_facts(facts: Knowledge, words: Wording) -> frozenset[int]:
     """Return the indices of facts whose object may be a homonym (one name for two entities).
 
-    These are the first facts of the contradicted chains. The facts whose subject has
-    the same name as the object may be about a different entity.
+    These are the first facts of the contradicted chains. If the object of such a fact
+    is a homonym, the facts that have this name as their subject are about a different
+    entity.
 
     Args:
         facts: The facts.

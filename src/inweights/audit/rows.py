@@ -159,7 +159,7 @@ def fill(
 
     Raises:
         ConfigError: The facts alone are longer than ``goal``, the rows would exceed the
-            memory limit, or ``seed`` is not from 0 to 2**63 - 1.
+            memory limit, or ``seed`` is not between 0 and 2**63 - 1.
     """
     rows = [*facts, *added]
     lengths = np.array(count(list(map(text_of, rows))), dtype=np.int64)

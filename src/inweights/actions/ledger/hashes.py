@@ -113,11 +113,11 @@ def judged_values(claim: Claim) -> list[object]:
         claim: The claim.
 
     Returns:
-        A list. The first entries are properties of the score: table, column, the values
-        that select its rows and the subtracted rows (both as sorted pairs of column and
-        value), the columns of its cases, bounds, and whether it is exact. They are
-        followed by the lower and the upper end of the target, and the rule of
-        judgement.
+        A list. The first entries are properties of the score: the table, the column,
+        the values that select its rows, the values that select the rows to subtract
+        (both as sorted pairs of column and value), the columns that distinguish its
+        cases, the bounds, and whether the score is exact. The last three entries are
+        the lower and the upper end of the target, and the rule of judgement.
     """
     score = claim.score
     target = claim.target

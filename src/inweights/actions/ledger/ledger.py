@@ -179,7 +179,8 @@ class Ledger:
             lines: The lines; nothing is written if there are none.
 
         Raises:
-            DataError: The file was changed since this object read it or wrote to it.
+            DataError: The file has been changed since this object last read or wrote
+                it.
             OSError: The file cannot be read or written.
         """
         if not lines:

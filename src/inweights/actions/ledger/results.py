@@ -215,7 +215,7 @@ def record(
     runs: str | Path | None = None,
     results: str | Path | None = None,
 ) -> int:
-    """Add the scores of the runs on this disk to the results, and their verdicts to the ledger.
+    """Add the scores of the runs on this disk to the results, and new verdicts to the ledger.
 
     A claim is included only if the line of the ledger that states it was committed
     before the run began. For every other claim, a warning gives the reason. Scores of

@@ -46,9 +46,9 @@ def read_scores(results: Path) -> pl.DataFrame:
     Returns:
         One row per ``claim`` (its id), ``scale``, ``version``, ``case`` (the values of
         the columns that distinguish the score's cases, as text) and ``seed``. Further
-        columns: ``number``; ``why``, the reason if there is no number; and
-        ``environment``, the processor, version of torch and commit of the run. There
-        are no rows if the folder has no scores.
+        columns: ``number`` (the score); ``why`` (the reason if there is no number); and
+        ``environment`` (the processor, the version of torch and the commit of the run).
+        There are no rows if the folder has no scores.
 
     Raises:
         DataError: A file is damaged.

@@ -113,9 +113,9 @@ class TrainingSettings(Config):
             ConfigError: The source is a database or a data set of the hub, a required
                 package is not installed, or the columns of the settings do not exist in
                 the file.
-            DataError: The file is missing, empty, too large or damaged, there is no set
-                of facts with the name after ``@``, or it is unclear whether the first
-                row is a header (``UnclearHeaderError``).
+            DataError: The file is missing, empty, too large or damaged, no set of facts
+                in the library has the name after ``@``, or it is unclear whether the
+                first row is a header (``UnclearHeaderError``).
         """
         return Triples(
             path=self.facts.name,

@@ -38,8 +38,8 @@ class Prepared(NamedTuple):
     """The training texts of each way of teaching, and the questions.
 
     Attributes:
-        trained: Training texts of each way of teaching, keyed by its name. Ways that do
-            not train the model are missing.
+        trained: Training texts of each way of teaching, keyed by its name. Ways in
+            which the model is not trained are left out.
         questions: The questions, which are the same for all ways.
         facts: The facts as sentences, one per fact.
     """

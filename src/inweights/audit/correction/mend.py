@@ -40,15 +40,15 @@ class Mended:
     Attributes:
         facts: One row per remaining fact, in the order of the file: ``line`` (in the
             file), ``subject``, ``relation``, ``object``, ``stage`` (of the curriculum).
-        apart: One row per fact that was set apart, with the same columns and ``why``.
+        apart: One row per fact set apart, with the same columns and ``why`` (a reason).
         changes: One row per change, sorted by line: ``line``, ``change`` (``renamed``,
             ``split``, ``left out``, ``set apart`` or ``to decide``), ``before``,
             ``after`` (texts; ``after`` is empty if nothing replaces the old text),
-            ``why``. Rows with ``to decide`` are not changes, but similar spellings,
-            uncertain dates, and several values of a usually single-valued relation.
+            ``why`` (the reason). Rows with ``to decide`` are not changes, but similar
+            spellings, uncertain dates, and several values of a single-valued relation.
         missing: One row per fact that a symmetric or inverse relation implies, but that
-            the file does not state: ``subject``, ``relation``, ``object``, ``why``.
-            Such facts are proposals; ``facts`` does not contain them.
+            the file does not state: ``subject``, ``relation``, ``object``, ``why`` (the
+            reason). Such facts are proposals; ``facts`` does not contain them.
     """
 
     facts: pl.DataFrame

@@ -55,17 +55,18 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.DataFrame:
-    """Count pairs of entities that share a value, while only one of them has a second relation.
+    """Count pairs of entities that share a value, where only one entity has another relation.
 
     These are the analogies that a model may draw. If ``h`` of ``g`` entities that share
-    a value have the second relation, there are ``h (g - h)`` pairs, which are counted
+    a value have the other relation, there are ``h (g - h)`` pairs, which are counted
     without being listed. The pairs are listed only if entities share several values of
     one relation (up to a memory limit), so that each pair is counted once.
 
     Args:
         facts: One row per fact: ``subject``, ``relation``, ``object``, ``stage``.
         identifying: Names of relations whose values distinguish subjects, such as
-            nicknames. They are not used as ``attribute``.
+            nicknames. No pairs are counted for which such a relation is the attribute
+            (the relation that only one entity of the pair has).
 
     Returns:
         One row per pair of relations, most pairs first: ``shared`` and ``attribute``

@@ -128,7 +128,7 @@ def predict_by_training(
         ``memorised`` contains the fraction of the facts that are answered correctly.
 
     Raises:
-        ConfigError: ``replicas`` is below 1, ``seed`` is not from 0 to 2**63 - 1, a
+        ConfigError: ``replicas`` is below 1, ``seed`` is not between 0 and 2**63 - 1, a
             statement is longer than the context of a model, or a model lacks something
             that its curriculum needs.
         DataError: There are no facts, an answer has several tokens, or a curriculum
@@ -200,8 +200,8 @@ def trained_queries(
         answer in the world; if there are several, the first).
 
     Raises:
-        ConfigError: ``replicas`` is below 1, ``seed`` is not from 0 to 2**63 - 1, or
-            the world is too large for the memory.
+        ConfigError: ``replicas`` is below 1, ``seed`` is not between 0 and 2**63 - 1,
+            or the world is too large for the memory.
         DataError: The world has no facts or an answer of several tokens, or its file is
             missing or damaged.
         RunError: A replica diverges even at a sixteenth of its learning rate.

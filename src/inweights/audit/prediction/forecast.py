@@ -43,7 +43,7 @@ def forecast(
     seconds: float | None = None,
     **options: Any,
 ) -> Prediction:
-    """Predict which queries a model that was trained on facts answers.
+    """Predict which queries a model answers correctly after training on given facts.
 
     If a world is too large for the time limit, :func:`inweights.predict` divides both
     its facts and its queries into parts. This function instead selects a part of the

@@ -54,7 +54,7 @@ def held_out(
         seed: Root seed, from 0 to 2**63 - 1, that determines which questions and
             candidates are drawn if there are too many.
         reverse: Whether to include reversals. They should be left out if a training
-            text states facts from their object to their subject.
+            text names the object of a fact before its subject.
 
     Returns:
         One row per question, at most 10,000 of each role; compositions first, then
@@ -84,7 +84,7 @@ def held_out(
           ``role``; ``bridge`` and ``second`` are null for a reversal.
 
     Raises:
-        ConfigError: ``seed`` is not from 0 to 2**63 - 1.
+        ConfigError: ``seed`` is not between 0 and 2**63 - 1.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -111,7 +111,7 @@ def with_left_out(
         of questions that were left out because their only candidate is the answer.
 
     Raises:
-        ConfigError: ``seed`` is not from 0 to 2**63 - 1.
+        ConfigError: ``seed`` is not between 0 and 2**63 - 1.
     """
     objects, starts = _names_by_relation(facts)
     rng = Streams(seed).numpy(WORLD, "questions")

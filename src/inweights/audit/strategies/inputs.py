@@ -92,7 +92,7 @@ class StrategyInput:
             name: Name of the purpose.
 
         Raises:
-            ConfigError: :attr:`seed` is not from 0 to 2**63 - 1.
+            ConfigError: :attr:`seed` is not between 0 and 2**63 - 1.
         """
         return Streams(self.seed).numpy(WORLD, "strategies", name)
 
@@ -101,7 +101,7 @@ class StrategyInput:
         """Indices of the held-out bridges, which are entities through which no chain is stated.
 
         Raises:
-            ConfigError: :attr:`seed` is not from 0 to 2**63 - 1.
+            ConfigError: :attr:`seed` is not between 0 and 2**63 - 1.
         """
         bridges = bridges_of(self.facts)
         drawn = self.rng("hold out").permutation(bridges)
@@ -143,11 +143,12 @@ class StrategyInput:
     def chains(self, hops: int) -> list[tuple[int, ...]]:
         """Return chains of facts, in which the object of each fact is the subject of the next.
 
-        Chains through :attr:`held` entities and chains that begin with :attr:`doubtful`
-        facts are left out. A chain never visits an entity twice. If there are more than
-        :attr:`most` chains, the chains of :attr:`first` are selected first (only for
-        two hops). The other chains are selected in rounds. In each round, at most one
-        chain is selected for each first fact, with the first facts in random order.
+        Chains through the entities in :attr:`held` are left out, and so are chains that
+        begin with a fact in :attr:`doubtful`. A chain never visits an entity twice. If
+        there are more than :attr:`most` chains, the chains in :attr:`first` (which have
+        two hops) are selected before all others. The other chains are selected in
+        rounds. In each round, at most one chain is selected for each first fact, with
+        the first facts in random order.
 
         Args:
             hops: Number of facts in a chain.
@@ -157,7 +158,7 @@ class StrategyInput:
             sorted by these indices.
 
         Raises:
-            ConfigError: :attr:`seed` is not from 0 to 2**63 - 1.
+            ConfigError: :attr:`seed` is not between 0 and 2**63 - 1.
         """
         first = [
             pair for pair in self.first if hops == 2 and self._can_be_stated(*pair)
@@ -214,10 +215,10 @@ def check_ranges(inputs: StrategyInput, floor: float, budget: int) -> None:
         budget: Length of the training set, in words or tokens; 0 for no limit.
 
     Raises:
-        ConfigError: ``wordings`` is not from 1 to the largest number of templates of a
-            relation, ``hops`` is not from 2 to 6, ``most`` is below 1, ``budget`` is
-            negative, ``hold_out`` is not from 0 to 1, or ``floor`` is not at least 0
-            and below 0.9.
+        ConfigError: ``wordings`` is not between 1 and the largest number of templates
+            of a relation, ``hops`` is not between 2 and 6, ``most`` is below 1,
+            ``budget`` is negative, ``hold_out`` is not between 0 and 1, or ``floor`` is
+            negative or not below 0.9.
     """
     there = max(len(inputs.words.templates(r)) for r in inputs.facts.relations)
     if not 1 <= inputs.wordings <= there:

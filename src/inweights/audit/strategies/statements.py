@@ -99,7 +99,7 @@ def questions_and_answers(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def reversals(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield rows that state every fact from its object to its subject.
+    """Yield rows that state every fact in reverse: the object precedes the subject.
 
     Facts whose subject and object are the same are left out. If this strategy is used,
     no held-out question asks for a reversal.

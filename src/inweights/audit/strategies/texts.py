@@ -40,7 +40,7 @@ def derive(inputs: StrategyInput) -> Iterator[Row]:
         facts.
 
     Raises:
-        ConfigError: The seed of ``inputs`` is not from 0 to 2**63 - 1.
+        ConfigError: The seed of ``inputs`` is not between 0 and 2**63 - 1.
     """
     facts = inputs.facts
     words = inputs.words
@@ -57,7 +57,7 @@ def derive(inputs: StrategyInput) -> Iterator[Row]:
 def steps(inputs: StrategyInput) -> Iterator[Row]:
     """Yield a row for each chain of two facts: a question with a step-by-step answer.
 
-    The prompt ends with ``Step by step:``, unlike the held-out questions.
+    The prompt ends with ``Step by step:``, unlike the prompts of held-out questions.
 
     Args:
         inputs: The facts, their wordings, and the limits on the amount of text.
@@ -66,7 +66,7 @@ def steps(inputs: StrategyInput) -> Iterator[Row]:
         Rows of the role ``steps``, at most ``inputs.most``.
 
     Raises:
-        ConfigError: The seed of ``inputs`` is not from 0 to 2**63 - 1.
+        ConfigError: The seed of ``inputs`` is not between 0 and 2**63 - 1.
     """
     facts = inputs.facts
     words = inputs.words
@@ -106,10 +106,10 @@ def identities(inputs: StrategyInput) -> Iterator[Row]:
 def passages(inputs: StrategyInput) -> Iterator[Row]:
     """Yield texts that state all facts of an entity, in several orders.
 
-    Entities with a single fact are left out. The text contains the facts with the
-    entity as subject and those with the entity as object. No sentence combines two
-    facts. The prompt does not name the entity; otherwise the text would state facts
-    from their object to their subject.
+    Entities with a single fact are left out. The text contains all facts whose subject
+    or object is the entity. No sentence combines two facts. The prompt does not name
+    the entity; otherwise, the text would name the object of some facts before their
+    subject.
 
     Args:
         inputs: The facts, their wordings, and the limits on the amount of text.
@@ -119,7 +119,7 @@ def passages(inputs: StrategyInput) -> Iterator[Row]:
         in several texts if the entity has more than 8 facts.
 
     Raises:
-        ConfigError: The seed of ``inputs`` is not from 0 to 2**63 - 1.
+        ConfigError: The seed of ``inputs`` is not between 0 and 2**63 - 1.
     """
     facts = inputs.facts
     rng = inputs.rng("passages")
@@ -156,7 +156,7 @@ def entities(inputs: StrategyInput) -> Iterator[Row]:
         for pairs of each type.
 
     Raises:
-        ConfigError: The seed of ``inputs`` is not from 0 to 2**63 - 1.
+        ConfigError: The seed of ``inputs`` is not between 0 and 2**63 - 1.
     """
     facts = inputs.facts
     about: defaultdict[int, list[int]] = defaultdict(list)

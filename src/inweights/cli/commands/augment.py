@@ -76,8 +76,9 @@ class Text:
     Attributes:
         budget: Size of the training set in tokens of --model, or in words if no model
             is given; with 0, each text occurs once.
-        curriculum: joint (the stages of the file, or one if there are none), or sa
-            (first the facts that make entities similar, then the other facts).
+        curriculum: joint (the stages of the file, or a single stage if the file has no
+            stages), or sa (first the facts that make entities similar, then the other
+            facts).
         model: A model to be fine-tuned, whose tokenizer is used to count tokens. The
             cost of fine-tuning, measured on 20 updates, is printed before anything is
             written.

@@ -206,8 +206,8 @@ class Choice:
         The value is ``None`` if the option was not given.
 
         Raises:
-            ConfigError: The text is neither a number, a range nor a list of seeds, the
-                range decreases, or it contains more than 100,000 seeds.
+            ConfigError: The text is neither a number nor a range nor a list of seeds,
+                or it is a range that decreases or has more than 100,000 seeds.
         """
         from inweights.experiments.grammar.seed_choice import parse_seeds
 

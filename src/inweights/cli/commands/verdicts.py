@@ -83,8 +83,8 @@ def verify(
 
     Raises:
         ConfigError: The scale is unknown, no recipe's name contains ``only``,
-            ``--minutes`` is not from 0 to 10,000,000, options contradict each other, or
-            a folder of results has no ledger.
+            ``--minutes`` is not between 0 and 10,000,000, options contradict each
+            other, or a folder of results has no ledger.
         DataError: The ledger or the scores are damaged or were changed by another
             process, a run lacks a table or column that a claim's score uses, or a file
             named in the settings cannot be read.

@@ -105,7 +105,7 @@ class ExecutionOptions:
             equally long.
 
     Raises:
-        ConfigError: ``jobs`` is below 1, ``threads`` is not from 1 to 1024, or the
+        ConfigError: ``jobs`` is below 1, ``threads`` is not between 1 and 1024, or the
             device is unknown or does not exist on this machine. All other options are
             checked only when they are used.
     """

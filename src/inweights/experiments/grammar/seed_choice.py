@@ -24,8 +24,8 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
         The number of seeds, or a tuple of the seeds of the range or list, in order.
 
     Raises:
-        ConfigError: The text has none of these forms, or the range decreases or has
-            more than 100,000 seeds.
+        ConfigError: The text has none of these forms, or it is a range that decreases
+            or has more than 100,000 seeds.
 
     Example:
         >>> parse_seeds("8"), parse_seeds("900..903"), parse_seeds("7,8,9")

@@ -40,7 +40,7 @@ class MeasureEntry(Config):
             ConfigError: There is no such probe (the message suggests similar names); a
                 probe is named as ``module:function``, but the module has not been
                 imported, has no such function, or the first argument of the function is
-                not called ``model``; or ``every`` is not from 0 to 10^9.
+                not called ``model``; or ``every`` is not between 0 and 10^9.
         """
         about = structs.asdict(self) | {"name": self.table, "probe": _probe(self.probe)}
         return Measure(**about)

@@ -197,7 +197,7 @@ class Wording(Config):
     def turn(
         self, relation: str, subject: str, thing: str, index: int
     ) -> tuple[str, str]:
-        """Return prompt and completion of a fact stated from its object to its subject.
+        """Return prompt and completion of a fact in reverse: the object precedes the subject.
 
         Args:
             relation: Name of the relation.
