@@ -39,7 +39,7 @@ class Advice:
         mended: Indices of queries that are answered correctly only with the identities.
         open: Indices of queries that are not answered correctly even with the
             identities, in the parts of the world that have advice.
-        broken: Indices of queries that are answered correctly only without the identities.
+        broken: Indices of queries answered correctly only without the identities.
         status: Status of the verifying solution, ``certified`` or ``not certified``.
         gap: Relative gap of that solution. For several parts, the largest gap of the
             solutions that are not certified, or of all solutions if all are certified.
