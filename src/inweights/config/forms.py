@@ -44,12 +44,12 @@ class Form:
 
 
 def form_of(value: Any) -> Form | None:
-    """Return the form that encodes a value, or ``None`` if no form exists for its type.
+    """Return the encoding for a value's type (a :class:`Form`), or ``None`` if there is none.
 
-    A form applies only to values of exactly its type, except that the form of ``Path``
-    also applies to subclasses. Values that JSON can express, such as lists, have no
-    form. Infinite and NaN floats have no form either; they are encoded by
-    :func:`write_number`.
+    An encoding applies only to values of exactly its type, except that the encoding of
+    ``Path`` also applies to subclasses. There is no encoding for values that JSON can
+    express, such as lists, nor for infinite and NaN floats, which :func:`write_number`
+    encodes.
 
     Args:
         value: Any value.
@@ -78,7 +78,7 @@ def reader_of(name: str) -> Callable[[Any], Any] | None:
 
 
 def known_forms() -> list[Form]:
-    """Return all forms except ``$dict``, the form of dictionaries (see ``values.py``)."""
+    """Return the encodings of all types except dictionaries, which ``values.py`` encodes."""
     return [*FORMS.values(), _FLOAT, _TEXT, _NONE, _PATH, _ARRAY]
 
 

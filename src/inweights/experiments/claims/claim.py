@@ -74,9 +74,9 @@ class Said(Config, kw_only=True):
             value of their label ``condition``. It is ``A, minus B`` for a difference,
             ``each`` if the claim has to hold in every condition, and empty (the
             default) if there is only one condition.
-        quote: The paper's own words, at most 25. It is ``none in words`` if the claim
-            is shown only by a table or figure, ``text not at hand`` if we have no copy
-            of the paper, and empty (the default) for claims of our own.
+        quote: At most 25 words, quoted from the paper. It is ``none in words`` if the
+            claim is shown only by a table or figure, ``text not at hand`` if we have no
+            copy of the paper, and empty (the default) for claims of our own.
         protocol: How closely the paper's protocol is followed: ``exact``, with its
             settings and sizes; ``scaled``, with its settings at a smaller size;
             ``substitute``, with a different model, data set or measure. ``None`` (the

@@ -29,15 +29,15 @@ class ClaimResult(Said, kw_only=True):
         low: Lower end of the confidence interval of ``measured``. ``None`` if nothing
             was measured, if the numbers do not depend on seeds, or if there are too few
             seeds for an interval.
-        high: Upper end of the confidence interval of ``measured``; ``None``
-            whenever ``low`` is.
+        high: Upper end of the confidence interval of ``measured``; ``None`` if ``low``
+            is ``None``.
         replicates: Number of seeds of the deciding case; 0 if nothing was measured.
         hits: Number of seeds that meet the target individually; ``None`` if the numbers
             do not depend on seeds, or if nothing was measured.
         share_low: Lower end of the confidence interval of the share of seeds, from 0 to
-            1, that meet the target; ``None`` whenever ``hits`` is.
-        share_high: Upper end of the confidence interval of this share; ``None`` whenever
-            ``hits`` is.
+            1, that meet the target; ``None`` if ``hits`` is ``None``.
+        share_high: Upper end of the confidence interval of this share; ``None`` if
+            ``hits`` is ``None``.
         case: Name of the deciding case, which is the case that is farthest from being
             reproduced, such as ``model = gpt``. Empty if the claim has a single case.
         why: Reason why the claim was not judged; empty if it was judged.
@@ -140,9 +140,10 @@ class ClaimResult(Said, kw_only=True):
 
     @property
     def met(self) -> str:
-        """Number of seeds that meet the target, with the confidence interval of their share.
+        """Number of seeds that meet the target, and the interval of their share, as text.
 
-        It is empty if the numbers do not depend on seeds, or if nothing was measured.
+        The text is empty if the numbers do not depend on seeds, or if nothing was
+        measured.
 
         Example:
             >>> from inweights.experiments import Target

@@ -78,7 +78,7 @@ class Score(Config):
         return structs.replace(self, where={**self.where, **where})
 
     def of(self, column: str) -> Score:
-        """Return the score of another column, with the same rows and bounds.
+        """Return a score that reads another column of the same rows, with the same bounds.
 
         Whether the table has the column is checked when the claim is judged.
 

@@ -43,7 +43,7 @@ def collect(
     Stored tables are reused, regardless of which recipe or sweep computed them; with
     ``execution.fresh`` they are removed from the store and computed again. New tables
     are stored. If runs diverged, a ``UserWarning`` states how many. If runs of a
-    computation with ``uniform`` set returned NaN, a ``CautionWarning`` states how many.
+    ``uniform`` computation returned NaN, a ``CautionWarning`` states how many.
 
     Args:
         plan: The trials, measures and computations.

@@ -91,8 +91,8 @@ def atlas(
     The command trains five architectures on the edges and compares their embeddings
     with the graph. It runs the recipe beyond/real-graphs on the given graphs.
 
-    With --embedding or --model, nothing is trained. The page shows existing vectors,
-    and compares their measures under the correct names with those under shuffled names.
+    With --embedding or --model, nothing is trained. The page shows existing vectors and
+    how well they match the graph, with correct and with randomly permuted names.
 
     With --paths, a transformer is trained on edges and paths of a path-star and
     evaluated on held-out paths. This is the recipe geometric-memory/fig3 with its

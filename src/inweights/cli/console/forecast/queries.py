@@ -33,10 +33,11 @@ _MARKS = {
 def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
     """Return a table with the number of queries by kind and by predicted outcome.
 
-    One column counts the outcomes according to the program of the theory (``follow``,
-    ``tied``, ``fails``). If probabilities were calibrated on worlds that are similar to
-    the world of the queries, further columns count the outcomes that are expected of a
-    trained GPT (``likely``, ``open``, ``unlikely``) and contain mean probabilities.
+    The column ``follow/tied/fail`` contains the numbers of queries with each of these
+    outcomes according to the program of the theory. If probabilities were calibrated on
+    worlds that are similar to the world of the queries, there are further columns:
+    ``likely/open/unlikely`` contains the numbers of queries with each of these outcomes
+    for a trained GPT, and a column for each model contains mean probabilities.
 
     Args:
         queries: Table of queries of a prediction

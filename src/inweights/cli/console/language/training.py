@@ -32,7 +32,7 @@ def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
     """Print, before the training, the tokens to which the loss applies and the amount of data.
 
     Args:
-        text: Examples with the trained tokens in brackets.
+        text: Examples, in which brackets enclose the tokens to which the loss applies.
         rows: Number of examples.
         tokens: Number of tokens.
         steps: Maximum number of updates.

@@ -70,9 +70,9 @@ def attempt(
 
     Returns:
         An :class:`~.executors.endings.End`. Its ``how`` is ``done`` (also if all tables
-        were already stored), ``busy`` (another process works on the task or has taken
-        it over), ``memory`` (the memory was not sufficient) or ``failed``. In the last
-        two cases, ``message`` is the message of the error. If the error is an
+        were already stored), ``busy`` (another process is working on the task or has
+        taken it over), ``memory`` (the memory was not sufficient) or ``failed``. In the
+        last two cases, ``message`` is the message of the error. If the error is an
         ``InweightsError``, ``error`` is the name of its class.
     """
     try:

@@ -5,7 +5,7 @@ what happens next, in the same way for all executors. Its reaction depends on ho
 attempt ended:
 
 - done: the updates of the task are added to the progress.
-- busy (another process works on the task): the task is tried again when it is free.
+- busy (another process is working on it): the task is tried again when it is free.
 - killed, at a later step than the attempt before: the task is tried again and continues
   from its checkpoint.
 - killed three times at the same step: the runs of the task are divided into two tasks.
@@ -37,7 +37,7 @@ from inweights.support.progress import Activity, Progress, plural
 
 #: Number of attempts at a task whose process is killed at the same step each time.
 ATTEMPTS = 3
-#: Seconds between two attempts at a task on which another process works.
+#: Seconds between two attempts at a task on which another process is working.
 BUSY = 0.5
 #: Seconds between two estimates of the remaining time.
 _LOOK = 0.2
@@ -74,7 +74,7 @@ class BusyTasks(NamedTuple):
     free: Callable[[str], bool] = lambda _: True
 
 
-#: For a schedule on whose tasks no other process works.
+#: For a schedule whose tasks no other process runs.
 UNSHARED = BusyTasks()
 
 
@@ -196,7 +196,8 @@ class Schedule:
 
         A task whose process was killed is tried up to three times at the same step.
         After that, or if memory ran out, it is divided into two tasks, or fails if it
-        has a single run. A task on which another process works is tried again later.
+        has a single run. A task on which another process is working is tried again
+        later.
 
         Args:
             task: The task.
