@@ -16,7 +16,7 @@ MANIFEST = "manifest.json"
 
 
 class Manifest(msgspec.Struct):
-    """Content of the manifest.
+    """Content of the manifest, the file that lists the files of a run.
 
     Attributes:
         files: SHA-256 hash of every file of the run except the manifest, keyed by its

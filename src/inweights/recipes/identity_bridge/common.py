@@ -163,8 +163,8 @@ def trial(
 
     The conditions are ``emb-mlp``; ``gpt``, with standard initialisation;
     ``gpt-small``, with small initialisation; ``gpt-tied``, with standard initialisation
-    and a tied head; ``gpt-tied-decay``, the same with strong weight decay; and
-    ``gpt-fixed``, the same as ``gpt`` but without random position offsets: every
+    and a tied head; ``gpt-tied-decay``, which is ``gpt-tied`` with strong weight decay;
+    and ``gpt-fixed``, which is ``gpt`` without random position offsets, so that every
     sequence starts at the first position.
 
     Args:

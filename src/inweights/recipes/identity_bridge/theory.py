@@ -137,8 +137,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
               the columns ``identity, training, seed, cosine, least_margin, excess,
               query_margin, expected``. ``directions`` also has the column ``step``.
             - The tables of the computations, with the columns ``check, value, seed``
-              and their labels. Of these, ``with`` and ``without`` (label ``n``) and
-              ``full`` (labels ``n, identity, complexity``) are used.
+              and the labels of the computations. Of these tables, only ``with`` and
+              ``without`` (label ``n``) and ``full`` (labels ``n, identity,
+              complexity``) are used.
             - ``accuracy``, which is not used.
 
             The labels are ``identity`` (Boolean: whether the identity facts are in the

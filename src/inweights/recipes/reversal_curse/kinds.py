@@ -144,7 +144,7 @@ def plan(
 def common_scores(
     *labels: str, **where: experiments.Value
 ) -> dict[str, experiments.Judged]:
-    """Return the scores and thresholds of three claims that several recipes make.
+    """Return the scores and thresholds of three claims that several recipes share.
 
     Args:
         *labels: Names of the labels that identify a world. Recall is judged separately

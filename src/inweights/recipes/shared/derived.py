@@ -255,8 +255,8 @@ def at_the_end(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
             steps.
 
     Returns:
-        The rows whose ``step`` is the largest of their run, with all columns, in the
-        order of the table.
+        The rows with the largest ``step`` of each run, with all columns, in the order
+        of the table.
     """
     return table.filter(pl.col("step") == pl.col("step").max().over(list(keys)))
 

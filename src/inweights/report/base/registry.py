@@ -98,7 +98,8 @@ def find(figure: Figure) -> Drawing:
     """Return the registered function or class that draws a figure.
 
     Args:
-        figure: The figure, whose ``kind`` is the name of the drawing.
+        figure: Description of the figure. Its field ``kind`` is the name under which
+            the drawing is registered.
 
     Raises:
         ConfigError: No drawing is registered under the figure's ``kind``.

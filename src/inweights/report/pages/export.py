@@ -143,8 +143,8 @@ def claims_csv(claims: Sequence[ClaimResult], *, raw: bool = False) -> str:
         printed number as text; ``least`` and ``most``, the ends of the target range;
         ``verdict``; ``measured`` with its interval from ``low`` to ``high`` at the
         confidence level ``level``; ``seeds``, the number of seeds; ``condition``; and
-        ``case``, the name of the case that is farthest from being reproduced, if a
-        claim has several. Missing values are empty.
+        ``case``, the name of the case that is farthest from being reproduced, if the
+        claim has several cases. Missing values are empty.
     """
     named = {
         "claim": "text",

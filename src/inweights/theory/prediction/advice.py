@@ -74,12 +74,12 @@ def stated_identities(world: World) -> set[int]:
 def bridges(
     world: World, rows: Iterable[int] | None = None, late: float | None = None
 ) -> list[tuple[int, int]]:
-    """Return the bridges of every query that chains facts.
+    """Return the bridges of every query that can be answered by a chain of facts.
 
-    A query chains two facts through the bridge ``b`` if some tokens of its prompt are
-    the prompt of a fact with answer ``b``, and ``b`` with the remaining tokens is the
-    prompt of a fact whose answer is correct for the query. For longer chains, ``b`` and
-    at least two remaining tokens may in turn chain facts. Identities are ignored.
+    Two facts form a chain through the bridge ``b`` if some tokens of the prompt are the
+    prompt of a fact with the answer ``b``, and ``b`` with the remaining tokens is the
+    prompt of a fact whose answer is correct for the query. If several tokens remain,
+    the chain may also continue through further bridges. Identities are ignored.
 
     Args:
         world: Facts and queries.

@@ -100,15 +100,15 @@ class Facts(iw.Config):
         return self.world is not None
 
     def quiz(self, seed: int) -> Quiz:
-        """Return the questions, which do not depend on ``mix``, and the ids of stated chains.
+        """Return questions, pairs of prompts, and the ids of the chains stated in training.
 
         Args:
             seed: Root seed of invented facts and of the choice of bridges.
 
         Returns:
-            The questions of :func:`asked_of`; for each composition, the pair of its
-            prompt and the prompt of its second hop; and the ids of the compositions
-            whose two-hop facts are in the training data.
+            The questions of :func:`asked_of`, which do not depend on ``mix``; for each
+            composition, the pair of its prompt and the prompt of its second hop; and
+            the ids of the compositions whose two-hop facts are in the training data.
 
         Raises:
             ConfigError: ``world`` does not define a world, or ``seed`` is negative.
