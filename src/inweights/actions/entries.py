@@ -193,7 +193,7 @@ def _with(recipe: Recipe, scale: str, settings: Any) -> Recipe:
 
 
 def scores_of(outcome: Outcome) -> pl.DataFrame:
-    """Return the accuracy of every seed of a league run, and the cost of the model.
+    """Return the accuracy of every model and seed of a league run, and each model's cost.
 
     Args:
         outcome: A run of the league's recipe.

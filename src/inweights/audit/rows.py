@@ -193,7 +193,7 @@ def fill(
 
 
 def words_of(texts: Sequence[str]) -> list[int]:
-    """Return the number of words in each text; texts are split at every single space.
+    """Return the number of words in each text; texts are split at every space character.
 
     Args:
         texts: The texts. An empty text is counted as one word.

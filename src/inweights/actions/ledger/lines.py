@@ -161,7 +161,7 @@ class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
 
 
 class Corrected(_Line, frozen=True, kw_only=True, tag="corrected"):
-    """Correction of a stated protocol that was closer to the paper's than the settings are.
+    """Correction of a claim's protocol, which was stated as closer to the paper's than it is.
 
     The claim's number, target and seeds do not change; its verdict may get a different
     name.

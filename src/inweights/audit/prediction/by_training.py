@@ -76,7 +76,7 @@ def replicas_for(
     """Return the models to train on a given number of facts, with their curricula.
 
     These are the models of the recipe ``identity-bridge/fig2``, but they are trained
-    for fewer updates: Emb-MLP for 6,000, and a GPT of 2 layers and width 64 for 280.
+    for fewer updates: 6,000 for Emb-MLP, and 280 for a GPT with 2 layers and width 64.
 
     Args:
         facts: Number of facts, at least 1. The learning rate of Emb-MLP is 0.05 times

@@ -155,8 +155,8 @@ def predict_source(
         seed: Root seed of the world, from 0 to 2**63 - 1.
         solving: Settings of the solver, including the time limit; by default those of
             :class:`.Solving`.
-        progress: Called during each solution with the name of the program that is
-            solved, the number of iterations and the relative gap; ``None`` disables
+        progress: Called while an optimization problem is solved, with the name of the
+            problem, the number of iterations and the relative gap; ``None`` disables
             progress reporting.
         watch: Called with the number of proved intervals, the number of all intervals,
             and the string ``intervals``; ``None`` disables these calls.
@@ -227,8 +227,9 @@ def failing_chains(
 
     Args:
         knowledge: The facts.
-        progress: Called during each solution with a description, the number of
-            iterations and the relative gap; ``None`` disables progress reporting.
+        progress: Called while an optimization problem is solved, with a description,
+            the number of iterations and the relative gap; ``None`` disables progress
+            reporting.
 
     Returns:
         A pair for each chain: the indices, in ``knowledge``, of its first and its

@@ -30,7 +30,8 @@ class Draft(NamedTuple):
         role: ``composition``, ``analogy`` or ``reversal``.
         prompt: The beginning of a sentence that the answer completes.
         answer: Name of the correct answer.
-        others: Names of the answer's kind, from which wrong candidates are drawn.
+        others: Entities (names) of the answer's kind, from which wrong candidates are
+            drawn.
         right: Names of all correct answers; empty if ``answer`` is always the only one.
         subject: Name of the subject; for a reversal, this is the answer.
         first: Name of the first relation; for an analogy, the relation whose value is
@@ -265,8 +266,8 @@ def reversals(
 ) -> Iterator[Draft]:
     """Yield questions that ask for the subject of a fact, given its relation and object.
 
-    Facts are left out if another fact of the relation has the same object, or if the
-    object is a date or number, or the subject itself.
+    A fact is left out if another fact of the same relation has the same object, if its
+    object is a date or number, or if its subject and its object are the same.
 
     Args:
         facts: The facts.

@@ -128,8 +128,8 @@ def solving(gap: float) -> Iterator[SolverProgress]:
         gap: The relative gap at which the solver stops, above 0 and below 1.
 
     Yields:
-        A function that the solver calls with the name of the program that it solves,
-        the number of iterations so far, and the gap.
+        A function that the solver calls with the name of the optimization problem, the
+        number of iterations so far, and the gap.
     """
     with progress() as report:
         yield by_gap(report, gap)
@@ -144,8 +144,8 @@ def by_gap(report: Report, gap: float) -> SolverProgress:
         gap: Gap at which the solver stops, above 0 and below 1.
 
     Returns:
-        A function that the solver calls with the name of the program that it solves,
-        the number of iterations (which is not used) and the gap. An infinite gap is
+        A function that the solver calls with the name of the optimization problem, the
+        number of iterations (which is not used) and the gap. An infinite gap is
         reported as 0 parts.
     """
     first = 1.0
