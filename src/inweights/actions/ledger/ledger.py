@@ -64,7 +64,7 @@ class Entry:
 
     @property
     def judged_anew(self) -> JudgedLine | None:
-        """Line with the last verdict, or ``None`` if that is about another version.
+        """Line with the last verdict if it is on the current version; otherwise ``None``.
 
         The current version is the one that was stated last and not withdrawn.
         """

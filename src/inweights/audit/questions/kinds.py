@@ -30,7 +30,7 @@ class Draft(NamedTuple):
         role: ``composition``, ``analogy`` or ``reversal``.
         prompt: The beginning of a sentence that the answer completes.
         answer: Name of the correct answer.
-        others: Entities (names) of the answer's kind, from which wrong candidates are
+        others: Entity names of the answer's kind, from which wrong candidates are
             drawn.
         right: Names of all correct answers; empty if ``answer`` is always the only one.
         subject: Name of the subject; for a reversal, this is the answer.

@@ -59,7 +59,7 @@ class ExecutionKeywords(TypedDict, total=False):
 class RunKeywords(ExecutionKeywords, total=False):
     """Keyword arguments of :func:`inweights.run` and of the estimate of its cost.
 
-    These are the arguments in :class:`ExecutionKeywords`, ``jobs`` and ``store``.
+    The arguments in :class:`ExecutionKeywords` are included.
 
     Attributes:
         jobs: Number of parallel processes.
@@ -75,7 +75,7 @@ class RunKeywords(ExecutionKeywords, total=False):
 class ExecutionOptions:
     """Options that define where and how tasks run.
 
-    These options affect the results by rounding errors at most.
+    These options change the results by no more than rounding errors.
 
     Attributes:
         device: Torch device of the models, such as ``cuda`` or ``cuda:1``; by default
