@@ -30,8 +30,7 @@ class Draft(NamedTuple):
         role: ``composition``, ``analogy`` or ``reversal``.
         prompt: The beginning of a sentence that the answer completes.
         answer: Name of the correct answer.
-        others: Entity names of the answer's kind, from which wrong candidates are
-            drawn.
+        others: Entities of the answer's kind, from which wrong candidates are drawn.
         right: Names of all correct answers; empty if ``answer`` is always the only one.
         subject: Name of the subject; for a reversal, this is the answer.
         first: Name of the first relation; for an analogy, the relation whose value is
