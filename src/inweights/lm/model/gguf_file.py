@@ -87,8 +87,8 @@ def write_gguf(lm: LanguageModel, file: str | Path, *, bits: int = 16) -> Path:
         >>> write_gguf(load_model("@tiny"), "tiny.gguf")
         Traceback (most recent call last):
         ...
-        inweights.errors.DataError: this tokenizer has no merges, only single bytes, and programs
-        that read GGUF reject such a tokenizer
+        inweights.errors.DataError: the tokens of this tokenizer are single bytes, without
+        merges; programs that read GGUF reject such a tokenizer
     """
     check_names("bits", [str(bits)], tuple(_TYPES))
     gguf = optional("hf", "a GGUF file", "gguf")
