@@ -119,7 +119,7 @@ def needed(probe: Callable[..., Any], model: Model, worlds: Worlds) -> float:
 def holds(
     *, most: float = np.inf, **factors: float
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Return a decorator that declares how much memory a probe needs, and rejects larger calls.
+    """Return a decorator that declares a probe's memory needs and rejects calls that need too much.
 
     The decorated probe computes no gradients.
 

@@ -29,9 +29,9 @@ _GROUP_ORDER = ("first_relation", "second_relation", "subject", "bridge", "objec
 def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataFrame:
     """Return the logits of every output for tokens or prompts, with one row per logit.
 
-    For an Emb-MLP, the rows of ``tokens`` are the rows of ``W = E W_proj``, and the row
-    of a prompt is the sum of its tokens' rows. For other models, a row contains the
-    model's logits for the prompt.
+    The logits of an Emb-MLP are given by the matrix ``W = E W_proj``, which has one row
+    per token: the logits for a token are its row, and the logits for a prompt are the
+    sum of the rows of its tokens. For any other model, each prompt is read separately.
 
     Args:
         model: Model with ``R`` replicas.

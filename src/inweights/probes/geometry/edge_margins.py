@@ -278,8 +278,8 @@ class _Rows:
     ) -> tuple[Floats, Floats]:
         """Return the margins of each node's most and least likely neighbours, both ``[K, n]``.
 
-        The ``n`` nodes are those of the ``S`` chosen nodes that have a neighbour and
-        for which some other node is no neighbour.
+        The ``n`` nodes are those of the ``S`` chosen nodes that have at least one
+        neighbour and at least one node with which their neighbours can be compared.
         """
         # An edge from a node to itself does not make the node its own neighbour.
         own = np.zeros_like(self.near)

@@ -32,7 +32,7 @@ _LARGEST = 1e15
 
 
 class NamedNodes(Node2Vec):
-    """Model made of node vectors, for graph probes; its logits are their inner products.
+    """Model whose logits are the inner products of given node vectors, for graph probes.
 
     Attributes:
         names: Names of the nodes, in the order of their ids. Probes raise a

@@ -268,10 +268,10 @@ def cosine_ranks(values: Float[Floats, " P"]) -> Float[Floats, " P"]:
 def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
     """Return a group number for each cosine, ``[P]``, from 0 for the smallest; ties share a number.
 
-    Rounding errors must not give different ranks to equally close pairs, as on a
-    circle. Therefore, cosines adjacent in sorted order that differ by at most 2.5e-7
+    Pairs that are equally close, such as neighbours on a circle, must have equal ranks.
+    Therefore, cosines that differ from the next one in sorted order by at most 2.5e-7
     (:data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE`) are treated as
-    equal. (Rounding cosines would separate some of these.)
+    equal. (Rounding the cosines instead would separate some of these.)
 
     Args:
         values: Cosines, ``[P]``.

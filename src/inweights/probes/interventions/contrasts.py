@@ -31,7 +31,8 @@ class Contrast:
         role: Role of the statements.
         tokens: Token ids of their prompts; without the axis ``R`` if all replicas share
             a world.
-        partners: Token ids of the prompts of their partners, in the same shape.
+        partners: Token ids of the prompts of their partners; a tensor of the same shape
+            as ``tokens``.
         columns: Logit columns of the statement's own answer and of the partner's
             answer.
     """

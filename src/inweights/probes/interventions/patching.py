@@ -137,7 +137,7 @@ def activation_patching(
         part: ``queries`` or ``facts``.
         layers: Names of layers, parts of layers, or heads of a GPT such as
             ``block.0.head.1``; by default all layers.
-        donor: Model from which the replacing states come, with the same layers and
+        donor: Model from which the new states come, with the same layers and
             width, and with one or ``R`` replicas; by default ``model`` itself. With a
             donor, an effect of 1 means that the donor's states have the same effect as
             the model's own.

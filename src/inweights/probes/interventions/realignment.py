@@ -50,14 +50,15 @@ def realignment(
     Args:
         model: Model with ``R`` replicas.
         worlds: One two-hop world, or one for each replica.
-        onto: The replacing state: ``embedding``, the state of the bridge token in the
+        onto: The replacement state: ``embedding``, the state of the bridge token in the
             first layer, at the position of the first relation; or ``layer``, the state
             of a prompt that consists of the bridge token alone, in the same layer.
-        methods: Ways of choosing the bridge or the replacing state: ``none`` does not
-            change the state; ``decoded`` uses the token with the largest logit of the
-            layer (logit lens); ``ridge`` applies a linear map from states after first
-            hops to replacing states of bridges, fitted without the bridges to which it
-            is applied; ``true`` uses the correct bridge, which gives an upper bound.
+        methods: Ways of choosing the bridge or the replacement state: ``none`` does not
+            change the state; ``decoded`` uses, as the bridge, the token with the
+            largest logit when the layer's state is decoded (logit lens); ``ridge``
+            applies a linear map from states after first hops to replacement states of
+            bridges, fitted without the bridges to which it is applied; ``true`` uses
+            the correct bridge, which gives an upper bound.
         layers: Names of the layers in which the state is replaced, among
             ``model.decodable``; by default all layers except the first and the
             last. If the model has no other layers, the table is empty.
@@ -71,8 +72,8 @@ def realignment(
         ``accuracy`` (share of queries whose answer has the largest logit),
         ``decodable`` (share of queries whose bridge has the largest logit when the
         layer's state is decoded), ``cosine`` (mean cosine of the unchanged state with
-        the replacing state of the correct bridge), ``other`` (mean cosine with the
-        replacing states of other bridges; NaN if there are none) and ``statements``
+        the replacement state of the correct bridge), ``other`` (mean cosine with the
+        replacement states of other bridges; NaN if there are none) and ``statements``
         (number of queries).
 
     Raises:

@@ -279,7 +279,7 @@ class _View:
         before: tuple[Tensor, Tensor],
         answers: Sequence[tuple[Tensor, Tensor]],
     ) -> dict[str, object]:
-        """Return the columns of the table, averaged over changes such as random directions."""
+        """Return the measures of a change, averaged over all of its random directions."""
         whole = before[1]
         changed = []
         divergence = []

@@ -150,8 +150,8 @@ def stepwise(
         ``role``, ``hub`` (only with ``apart``), ``place`` (index of the token in the
         answer, from 0), ``statements`` (number of statements), ``accuracy`` (share of
         statements whose token has the largest logit of all candidates), ``recall``
-        (share of statements whose token is among the ``k`` largest logits, where ``k``
-        is the number of answers to the prompt in these roles; 1 if all edges are
+        (share of statements whose token has one of the ``k`` largest logits, where
+        ``k`` is the number of answers to the prompt in these roles; 1 if all edges are
         stored) and ``exact`` (share of answers correct at every place, which greedy
         decoding would find).
 

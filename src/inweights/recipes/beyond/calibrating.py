@@ -159,9 +159,9 @@ def judged(
         queries: A row per query and model, from :func:`joined_queries`.
 
     Returns:
-        The rows of ``queries`` with ``probability`` (predicted for the model of the
-        row), ``by Emb-MLP`` and ``by GPT``; and the scores, a row per world, model and
-        predictor, with the columns of ``scores`` in :func:`derive`.
+        The rows of ``queries`` with the probabilities predicted for each model (``by
+        Emb-MLP`` and ``by GPT``) and for the model of the row (``probability``); and
+        the scores, with the rows and columns of the table ``scores`` of :func:`derive`.
     """
     parts = []
     for (family,), rows in queries.group_by("family", maintain_order=True):

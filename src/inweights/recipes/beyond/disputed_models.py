@@ -61,7 +61,7 @@ def model_of(name: str, width: int, *, tied: bool) -> ModelConfig:
             TinyNN.
 
     Returns:
-        The config. ``GPT, 3 layers`` has three layers, all other models have one.
+        The config. ``GPT, 3 layers`` has three layers; all other models have one.
 
     Raises:
         ConfigError: ``width`` is out of range.

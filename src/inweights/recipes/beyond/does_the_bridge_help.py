@@ -120,10 +120,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           Columns: as in ``accuracy``.
         - ``rises``: a row per run, with means over all compositions (``set`` is
           ``all``), as :func:`~inweights.recipes.shared.language.tables.rises` returns
-          them: the increase of the answer's probability in powers of ten (``decades``);
-          the same minus the increase for the wrong candidates (``own``); the difference
-          of the answer's probability after and before training (``rise``); and the
-          difference of the answer's share among the candidates (``share_rise``).
+          them: the decimal logarithm of the factor by which training increases the
+          answer's probability (``decades``); ``decades`` minus the same logarithm for
+          the mean probability of the wrong candidates (``own``); the answer's
+          probability after training minus its probability before (``rise``); and the
+          answer's share of the probability of all candidates after training minus this
+          share before (``share_rise``).
           Columns: ``second, condition, seed, set, decades, own, rise, share_rise``.
         - ``layers``: a row per run and layer, with ``contrast`` after training: the
           mean cosine of the states of paired prompts minus the mean cosine of unpaired

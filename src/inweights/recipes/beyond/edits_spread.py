@@ -53,7 +53,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training in every world, and edits of single facts, of several facts, or in one block.
+    """Plan training in every world, and edits of one fact or of several facts at once.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``model`` and ``node``;
@@ -72,8 +72,8 @@ def plan(settings: Settings) -> Plan:
           (:func:`inweights.probes.edits`).
 
         Kinds of edit are ``rank-one``, ``training``, ``embedding``, ``rank-one, at
-        once`` (``most`` facts together) and ``rank-one, first block``. ``rank-one, at
-        once`` and ``rank-one, first block`` are used only in the world ``hops``.
+        once`` (``most`` facts together) and ``rank-one, first block`` (an edit of the
+        first block). The last two are used only in the world ``hops``.
 
     Raises:
         ConfigError: ``n`` is below 5 (the number of classes), or a value is out of

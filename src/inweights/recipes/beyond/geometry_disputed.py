@@ -56,7 +56,7 @@ class Settings(iw.Config):
     Attributes:
         graphs: Names of graphs, keys of ``GRAPHS``; by default all.
         width: Width of every model.
-        steps: Number of updates of each run; three times as many at the low rate.
+        steps: Number of updates; runs at a third of ``rate`` have three times as many.
         rate: Peak learning rate, above 0, which decays to 0 along a cosine.
         draws: Number of random embeddings for each null distribution.
 
@@ -86,12 +86,12 @@ def plan(settings: Settings) -> Plan:
           ``model`` (GPT; GPT, 3 layers; Mamba; TinyNN; GPT, no residual), ``head``
           (tied, untied) and ``training`` (usual, low rate, decay).
         - Measures: ``all``, ``even``, ``odd`` (:func:`inweights.probes.hop_correlation`
-          over these distances), ``recall`` (:func:`inweights.probes.graph_recall`),
+          over such distances), ``recall`` (:func:`inweights.probes.graph_recall`),
           ``named`` (:func:`inweights.probes.named_geometry`) and, only if ``training``
           is ``usual``, ``cosines`` (:func:`inweights.probes.cosines`) and ``course``
-          (``even`` during training of the GPT on bipartite graphs).
-        - Computation: ``predicted`` (ρ predicted by the spectrum), by ``graph`` and
-          ``head``.
+          (as ``even``, while the GPT is trained on bipartite graphs).
+        - Computation: ``predicted`` (Spearman's ρ predicted from the graph's spectrum),
+          with the labels ``graph`` and ``head``.
 
     Raises:
         ConfigError: A value is out of range for a model or its training.

@@ -39,8 +39,9 @@ class Size(iw.Config):
         course: Settings of the path-star and its training.
         controls: Number of updates for which the controls are trained on paths, which
             they must memorise without a geometry; 0 (the default) for no controls.
-        scatter: Initial standard deviation of the control with random embeddings, large
-            enough to memorise paths; by default 0.2.
+        scatter: Standard deviation of the initial weights of the control with random
+            embeddings; by default 0.2. It must be large enough for this model to
+            memorise the paths.
     """
 
     course: paths.PathStarTraining
@@ -51,10 +52,10 @@ class Size(iw.Config):
         """Return the settings for training on the graph, or for one of its controls.
 
         Args:
-            how: ``geometry first`` (the training itself), ``permuted`` (the control
-                whose embeddings learn the same graph over other nodes) or ``random``
-                (the control with frozen random embeddings). Any other name has the same
-                effect as ``random``.
+            how: ``geometry first`` (the training itself), ``permuted`` (the control in
+                which the nodes are permuted in the edges of the first phase) or
+                ``random`` (the control with frozen random embeddings). Any other name
+                has the same effect as ``random``.
 
         Returns:
             The settings. For the controls, the number of updates on paths is
@@ -132,9 +133,9 @@ def plan(settings: Settings) -> Plan:
 
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
           5); (1000, 5); (5000, 5)) and ``embeddings`` (``geometry first``: training on
-          edges, then on edges and paths with frozen embeddings; the controls
-          ``permuted``: the same with the edges of the same graph over other nodes, and
-          ``random``: frozen random embeddings).
+          edges, then on edges and paths with frozen embeddings; and two controls:
+          ``permuted``, as ``geometry first``, but the nodes are permuted in the edges
+          of the first phase; and ``random``, with frozen random embeddings).
         - Measures: ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
           "reverse_edge", "path")``) and ``navigation``
           (:func:`inweights.probes.navigation`).
@@ -152,7 +153,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracies on paths and edges, and shares of first nodes found from embeddings.
+    """Return accuracies on paths and edges, and how often embeddings reveal the first node.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial
@@ -162,10 +163,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             explained, chance``). Both have the columns ``graph, embeddings, seed``. The
             labels are ``graph`` (the string ``(arms, nodes per path)``: (200, 5);
             (1000, 5); (5000, 5)) and ``embeddings`` (``geometry first``: training on
-            edges, then on edges and paths with frozen embeddings; the controls
-            ``permuted``: the same with the edges of the same graph over other nodes,
-            and ``random``: frozen random embeddings). Accuracies and recall are
-            fractions from 0 to 1.
+            edges, then on edges and paths with frozen embeddings; and two controls:
+            ``permuted``, as ``geometry first``, but the nodes are permuted in the edges
+            of the first phase; and ``random``, with frozen random embeddings).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``table``: a row per run, as

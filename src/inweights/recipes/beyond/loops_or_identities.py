@@ -77,10 +77,11 @@ def plan(settings: Settings) -> Plan:
           ``identity`` (Boolean: whether identity facts are used for training), and
           ``compositions`` (two-hop facts used for training: ``none``, ``some``).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``embedding`` and
-          ``layer`` (:func:`inweights.probes.realignment` with this ``onto``),
-          ``by_loops`` (:func:`inweights.probes.by_loops`; models with loops), and,
-          while the dense model is trained on identities and hops, ``aligned``
-          (:func:`inweights.probes.alignment`) and ``composed`` (as ``accuracy``).
+          ``layer`` (:func:`inweights.probes.realignment` with this value of ``onto``)
+          and ``by_loops`` (:func:`inweights.probes.by_loops`; only for models
+          with loops). During the training of the dense model on identities and hops,
+          there are also ``aligned`` (:func:`inweights.probes.alignment`) and
+          ``composed`` (the same probe as ``accuracy``).
 
     Raises:
         ConfigError: ``every`` is negative, or a value is out of range for a model.
@@ -173,7 +174,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (:func:`inweights.probes.alignment`, with ``step``). All have ``seed`` and
             the labels ``model`` (``dense``; ``loops``; ``loops, injected``),
             ``identity`` (whether identities are used in training) and ``compositions``
-            (whether ``none`` or ``some`` of the two-hop facts are). Accuracies and
+            (two-hop facts used in training: ``none`` or ``some``). Accuracies and
             recall are fractions from 0 to 1. A missing table raises a ``KeyError``.
 
     Returns:
@@ -193,10 +194,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``layer``. Columns: all columns of ``embedding``, plus ``onto, arm``.
         - ``by_loops``: a row per run, role of queries and number of loops. Columns: all
           columns of the measured ``by_loops``, plus ``arm``.
-        - ``lead``: a row per seed: the steps at which ``alignment`` and ``accuracy``
-          (both hops unseen) are half-way from their first values to their maxima, and
-          ``lead``, the second step minus the first. Columns: ``seed, alignment,
-          accuracy, lead``.
+        - ``lead``: a row per seed: the steps at which the alignment (``alignment``) and
+          the accuracy on queries with two unseen hops (``accuracy``) are half-way from
+          their first values to their maxima, and ``lead``, which is ``accuracy`` minus
+          ``alignment``. Columns: ``seed, alignment, accuracy, lead``.
         - ``through_time``: a row per seed, step and ``what`` (``alignment`` or
           ``accuracy``), with its ``value``. Columns: ``seed, step, what, value``.
     """

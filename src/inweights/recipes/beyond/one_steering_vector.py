@@ -84,7 +84,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan one computation per task, which trains and evaluates all conditions.
+    """Plan one computation per task: training and evaluation under all conditions.
 
     Settings that do not fit the model are rejected when a computation runs, not here.
 

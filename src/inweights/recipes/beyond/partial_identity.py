@@ -38,7 +38,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training of a one-layer transformer and a GPT for every fraction, and predictions.
+    """Plan training with every share of bridges with identities, and predictions.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``fractions``;

@@ -86,7 +86,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training with each remedy (penalties, weight decay or identities), and program (2).
+    """Plan training with each remedy, and solutions of program (2) of Identity Bridge.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``gpt`` and ``on_attention``;

@@ -173,11 +173,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``recall, worst, recall_others, accuracy, ceiling, loss, floor``). All have
             the columns ``world, model, condition, seed``. The labels are ``world``
             (path-star, grid), ``model`` (GPT, Mamba), and ``condition`` (the one
-            setting that is varied: the positions of a GPT, ``tokens N(0, 1)``,
-            ``untied`` or ``no residual stream``; or the block of Mamba; see
-            :func:`~inweights.recipes.shared.position_conditions.gpt_of` and
-            ``mamba_of`` there). Accuracies and recall are fractions from 0 to 1. A
-            missing table raises a ``KeyError``.
+            setting that is varied: for a GPT, the kind of positions, ``tokens N(0,
+            1)``, ``untied`` or ``no residual stream``, as described at
+            :func:`~inweights.recipes.shared.position_conditions.gpt_of`; for Mamba, the
+            block, as described at
+            :func:`~inweights.recipes.shared.position_conditions.mamba_of`). Accuracies
+            and recall are fractions from 0 to 1. A missing table raises a ``KeyError``.
 
     Returns:
         - ``curves``: a row per run on the path-star and step: the accuracies
