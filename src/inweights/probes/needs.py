@@ -119,7 +119,7 @@ def needed(probe: Callable[..., Any], model: Model, worlds: Worlds) -> float:
 def holds(
     *, most: float = np.inf, **factors: float
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Return a decorator that declares a probe's memory needs and rejects calls that need too much.
+    """Return a decorator that declares a probe's memory needs and checks them at each call.
 
     The decorated probe computes no gradients.
 

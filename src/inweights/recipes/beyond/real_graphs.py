@@ -110,8 +110,8 @@ def plan(settings: Settings) -> Plan:
 
         - Labels of the trials: ``graph`` (karate-club, florentine-families,
           davis-southern-women, les-miserables, and the names of the graphs in ``own``)
-          and ``architecture`` (associative, a TinyNN with frozen embeddings; TinyNN;
-          TinyGPT; TinySSM, a Mamba; or Node2Vec).
+          and ``architecture`` (``associative``: a TinyNN with frozen embeddings;
+          ``TinyNN``; ``TinyGPT``; ``TinySSM``: a Mamba; or ``Node2Vec``).
         - Measures: ``recall`` (:func:`inweights.probes.graph_recall`), ``correlation``
           (:func:`inweights.probes.hop_correlation`), ``far`` (the same over pairs that
           are not neighbours; not for Node2Vec) and ``film``
@@ -218,9 +218,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             of the two ends of an edge; ``to`` is null for a node without edges). The
             labels are ``graph`` (karate-club, florentine-families,
             davis-southern-women, les-miserables, and the names of the graphs in
-            ``own``) and ``architecture`` (associative, a TinyNN with frozen embeddings;
-            TinyNN; TinyGPT; TinySSM, a Mamba; or Node2Vec). Accuracies and recall are
-            fractions from 0 to 1.
+            ``own``) and ``architecture`` (``associative``: a TinyNN with frozen
+            embeddings; ``TinyNN``; ``TinyGPT``; ``TinySSM``: a Mamba; or ``Node2Vec``).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         The tables of :func:`~inweights.recipes.geometric_memory.filming.pictures`:

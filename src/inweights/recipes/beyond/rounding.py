@@ -108,8 +108,9 @@ def plan(settings: Settings) -> Plan:
     Returns:
         The plan. Label values are given for the default settings.
 
-        - Labels of the trials: ``change`` (fp32: plain AdamW; bf16; noise .1; ε 1e-3;
-          β₂ .9: as :class:`Change` explains) and ``width`` (of TinyNN: 64, 128).
+        - Labels of the trials: ``change`` (``fp32`` for plain AdamW; ``bf16``, ``noise
+          .1``, ``ε 1e-3`` and ``β₂ .9`` for AdamW with the change of that name, which
+          :class:`Change` explains) and ``width`` (of TinyNN: 64, 128).
         - Measures: ``order`` (:func:`inweights.probes.hop_correlation` with
           ``draws=1``; during training) and ``margin``
           (:func:`inweights.probes.geometric_margin` with ``draws=1``; during training).
@@ -155,9 +156,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``spearman, null_mean, null_low, null_high``) and ``margin``
             (:func:`inweights.probes.geometric_margin`: ``over, margin, worst, positive,
             null_positive, null_worst, null_all``). Both have the columns ``change,
-            width, seed, p, step``. The labels are ``change`` (fp32: plain AdamW; bf16;
-            noise .1; ε 1e-3; β₂ .9: as :class:`Change` explains) and ``width`` (of
-            TinyNN: 64, 128).
+            width, seed, p, step``. The labels are ``change`` (``fp32`` for plain AdamW;
+            ``bf16``, ``noise .1``, ``ε 1e-3`` and ``β₂ .9`` for AdamW with the change
+            of that name, which :class:`Change` explains) and ``width`` (of TinyNN: 64,
+            128).
 
     Returns:
         - ``ends``: a row per run: the lowest Spearman's ρ (``best``), the ρ at the last

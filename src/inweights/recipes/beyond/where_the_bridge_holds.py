@@ -155,7 +155,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             and ``value`` (the setting that differs from the base run, and the label of
             its value: keys of :data:`AXES`), ``init`` (initialisation: standard,
             small), and ``world`` (``C = 1`` and ``C = 2``, with identities; ``no
-            identity``, C = 1). Accuracies and recall are fractions from 0 to 1.
+            identity``, C = 1; ``C`` is the number of objects per subject). Accuracies
+            and recall are fractions from 0 to 1.
 
     Returns:
         - ``map_c1``: the rows of ``final`` (see below) for the world ``C = 1``.

@@ -124,8 +124,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           (kinds) of facts. Columns: ``head, control, seed, accuracy``.
         - ``influence``: a row per run trained without identities: the ``effect`` of
           patching the state after ``block.2`` at the last position, the same effect in
-          the run with identities (``whole``), and ``part``, the first divided by the
-          second. Columns: all columns of ``patching``, plus ``whole, part``.
+          the run with identities (``whole``), and ``part``, which is ``effect`` divided
+          by ``whole``. Columns: all columns of ``patching``, plus ``whole, part``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -64,8 +64,8 @@ class Settings(InventedSettings):
         conditions: Names of the conditions, keys of ``CONDITIONS``; by default all.
         hold_out: Fraction of the bridges, from 0 to 1, that are held out: no strategy
             states the chains through these bridges.
-        rates: Learning rates, keyed by the name of the condition, of the conditions
-            that are not trained at the learning rate of ``tuning``.
+        rates: Learning rates that replace the learning rate of ``tuning`` in some
+            conditions, keyed by the name of the condition.
 
     Raises:
         ConfigError: A name in ``conditions`` or ``rates`` is unknown, or a value has

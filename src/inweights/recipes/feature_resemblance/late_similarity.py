@@ -58,7 +58,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training under each interpretation of AS (Table 1), and at each initial scale (Table 3).
+    """Plan training under each interpretation of the curriculum AS, and at each initial scale.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``late``;

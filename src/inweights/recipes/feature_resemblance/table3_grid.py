@@ -65,7 +65,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training under joint, SA and two interpretations of AS, at every setting of the grid.
+    """Plan training under the curricula joint, SA and two interpretations of AS, for the whole grid.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``training`` and ``grid``;
@@ -140,7 +140,7 @@ def _stopped(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how many settings reproduce each number printed in the paper, or several at once.
+    """Return how many settings reproduce each printed number, and several numbers at once.
 
     Args:
         tables: The tables that result from :func:`plan`, by name (a run is one trial

@@ -54,7 +54,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan joint training of a one-layer transformer and a GPT for every ρ, and predictions.
+    """Plan joint training for each number ρ of copies of a premise, and predict similarities.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rhos`` and ``one_layer``;

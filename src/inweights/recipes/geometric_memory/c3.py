@@ -54,7 +54,8 @@ class Settings(iw.Config):
         wide: Width of the wide TinyNN, at least 1. It is trained for the same number of
             updates as the narrow TinyNN on the grid.
         longer: Minimum number of updates of the TinyNN with frozen embeddings at the
-            learning rate of B.2. If B.2 specifies a larger number, that number is used.
+            learning rate that appendix B.2 of the paper specifies. If the appendix
+            specifies a larger number of updates, that number is used.
         looks: Approximate number of measurements during a training run, at least 1.
     """
 
@@ -79,9 +80,9 @@ def plan(settings: Settings) -> Plan:
 
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
           ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN; ``TinyNN, wide``;
-          ``TinyNN, own rate``: only with frozen embeddings, at the learning rate of
-          B.2), ``condition`` (the code's, ours), and ``embeddings`` (``free``: trained;
-          ``frozen``).
+          ``TinyNN, own rate``: only with frozen embeddings, at the learning rate in
+          the paper's appendix B.2), ``condition`` (the code's, ours), and
+          ``embeddings`` (``free``: trained; ``frozen``).
         - Measures: ``cosines`` (:func:`inweights.probes.cosines`) and ``recall``
           (:func:`inweights.probes.graph_recall`; during training), which is measured in
           all runs at intervals that depend on the architecture.
@@ -162,10 +163,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
             The labels are ``graph`` (path-star, grid, cycle, irregular),
             ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN; ``TinyNN, wide``;
-            ``TinyNN, own rate``: only with frozen embeddings, at the learning rate of
-            B.2), ``condition`` (``the code's``: trained as in the paper's code;
-            ``ours``: with a simpler vocabulary and initialisation), and ``embeddings``
-            (``free``: trained; ``frozen``).
+            ``TinyNN, own rate``: only with frozen embeddings, at the learning rate in
+            the paper's appendix B.2), ``condition`` (``the code's``: trained as in the
+            paper's code; ``ours``: with a simpler vocabulary and initialisation), and
+            ``embeddings`` (``free``: trained; ``frozen``).
 
     Returns:
         The measured tables, restricted to the condition ``the code's`` (the settings of

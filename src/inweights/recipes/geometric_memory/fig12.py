@@ -75,7 +75,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           are entirely correct); ``chance``, the accuracy of guessing the hardest token
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           condition, seed, step, hardest, exact, easiest_last, trained, chance``.
-        - ``exact``: a row per run and step, with the same columns. Columns: as in
+        - ``exact``: a row per run and step, with the same measures. Columns: as in
           ``final``.
         - ``tokens``: a row per run, step and token of held-out paths, with its
           ``accuracy``, its name ``token`` and the ``panel`` of the figure (graph and

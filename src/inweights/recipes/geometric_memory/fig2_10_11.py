@@ -40,7 +40,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan drawings and counts of the in-weights and the in-context task; no model is trained.
+    """Plan pictures and statistics of the in-weights and in-context tasks, without training.
 
     Values that are out of range raise an error when ``star`` or ``context`` is created,
     not here.
@@ -88,7 +88,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the number of possible first nodes per arm for each task.
+    """Return statistics of each task, such as the number of possible first nodes per arm.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. Both tables have the

@@ -57,10 +57,11 @@ def plan(settings: Settings) -> Plan:
         The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
-          4)), ``edges`` (directions of the training edges: both; forward, away from the
-          root; backward, towards the root), and ``task`` (``forward path``, from the
-          root to the leaf; ``reverse path``, from the node before the leaf to the root;
-          ``reverse path, leaf first``, only with backward edges).
+          4)), ``edges`` (direction of the training edges: ``forward`` for edges away from
+          the root, ``backward`` for edges towards the root, or ``both``), and
+          ``task`` (``forward path``: from the root to the leaf; ``reverse path``: from
+          the node before the leaf to the root; ``reverse path, leaf first``: from the
+          leaf to the root, only with backward edges).
         - Measure: ``paths`` (:func:`inweights.probes.path_accuracy`; during training).
 
     Raises:
@@ -91,11 +92,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             with one seed): ``paths`` (:func:`inweights.probes.path_accuracy`) with the
             columns ``graph, edges, task, seed, part, place, hardest, accuracy, exact,
             statements, chance, step``. The labels are ``graph`` (the string ``(arms,
-            nodes per path)``: (200, 4)), ``edges`` (directions of the training edges:
-            both; forward, away from the root; backward, towards the root), and ``task``
-            (``forward path``, from the root to the leaf; ``reverse path``, from the
-            node before the leaf to the root; ``reverse path, leaf first``, only with
-            backward edges). Accuracies and recall are fractions from 0 to 1.
+            nodes per path)``: (200, 4)), ``edges`` (direction of the training edges:
+            ``forward`` for edges away from the root, ``backward`` for edges towards the
+            root, or ``both``), and ``task`` (``forward path``: from the root
+            to the leaf; ``reverse path``: from the node before the leaf to the root;
+            ``reverse path, leaf first``: from the leaf to the root, only with backward
+            edges). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (on the hardest

@@ -75,8 +75,8 @@ def plan(settings: Settings) -> Plan:
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
           ``architecture`` (associative: TinyNN with frozen embeddings; TinyNN; TinyGPT;
           Node2Vec), ``horizon`` (``early``: few updates, measured after each; ``late``:
-          many; ``late, β₂ = .9995``: the same with this decay rate of AdamW's second
-          moment, on the cycle), and ``condition`` (the code's, bf16; the code's; ours).
+          many updates; ``late, β₂ = .9995``: many updates on the cycle, with this
+          ``β₂`` of AdamW), and ``condition`` (the code's, bf16; the code's; ours).
         - Measures: ``recall`` (:func:`inweights.probes.graph_recall`; during training),
           ``energy`` (:func:`inweights.probes.spectral_energy` with ``draws=1``; during
           training), ``margin`` (:func:`inweights.probes.edge_margin`; during training)
@@ -182,9 +182,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``graph, seed``. The labels are ``graph`` (path-star, grid, cycle,
             irregular), ``architecture`` (associative: TinyNN with frozen embeddings;
             TinyNN; TinyGPT; Node2Vec), ``horizon`` (``early``: few updates, measured
-            after each; ``late``: many; ``late, β₂ = .9995``: the same with this decay
-            rate of AdamW's second moment, on the cycle), and ``condition`` (``the
-            code's, bf16``: trained as in the paper's code, in emulated bfloat16; ``the
+            after each; ``late``: many updates; ``late, β₂ = .9995``: many updates on
+            the cycle, with this ``β₂`` of AdamW), and ``condition`` (``the code's,
+            bf16``: trained as in the paper's code, in emulated bfloat16; ``the
             code's``: in fp32; ``ours``: with a simpler vocabulary and initialisation).
             Accuracies and recall are fractions from 0 to 1.
 
@@ -194,7 +194,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           margin of each node's least likely neighbour over other nodes is positive on
           average (null if not measured); ``half_time``, the step at which the energy in
           the top eigenspaces is half-way to its maximum; ``lag``, ``half_time`` minus
-          ``stored``; and ``ratio``, ``positive`` over ``stored``. Columns: ``graph,
+          ``stored``; and ``ratio``, ``positive / stored``. Columns: ``graph,
           architecture, horizon, seed, stored, positive, half_time, lag, ratio``.
         - ``free``: the rows of ``times`` for the early run of TinyNN with free
           embeddings. Columns: as in ``times``.
@@ -207,8 +207,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           each node's least likely neighbour at the first measured step; ``stored`` is
           1.0 if this margin is above 0. Columns: all columns of ``margin``, plus
           ``stored``.
-        - ``end``: the same for the last step. Columns: as in ``soon``.
-        - ``margins``: the same for every step except 0. The column ``moment`` is a
+        - ``end``: as ``soon``, but at the last step. Columns: as in ``soon``.
+        - ``margins``: as ``soon``, but at every step except 0. The column ``moment`` is a
           string with ``β₂``. Columns: all columns of ``margin``, plus ``stored, moment``.
         - ``curves``: a row per graph, seed, step up to 20 and ``series`` (``recall,
           frozen``; ``recall, free``; ``energy in the top eigenspaces, free``) of

@@ -41,8 +41,8 @@ def filmed(
         draws: Number of random embeddings from which the null distribution of the
             correlation is estimated.
         conditions: Names of the conditions in which models are trained (``the code's``,
-            ``the code's, bf16`` or ``ours``, see :func:`~.common.trials`). By default
-            models are trained once, in no condition and without the label
+            ``the code's, bf16`` or ``ours``, see :func:`~.common.trials`). By default,
+            each model is trained once, without a condition, and its trial has no label
             ``condition``. Only runs in the first condition are recorded.
 
     Returns:
