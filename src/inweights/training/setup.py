@@ -113,7 +113,7 @@ class TrainingSetup:
         return self.checkpoint.read(self.parameters.values.device)
 
     def initial_state(self) -> ReplicaState:
-        """Return the state before the first step, with the parameters themselves, not a copy."""
+        """Return the state before the first step, which shares memory with the parameters."""
         return ReplicaState(
             phase=0,
             step=0,

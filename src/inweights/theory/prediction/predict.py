@@ -278,7 +278,7 @@ def predicted_queries(
     Returns:
         One row per query: the table ``queries`` of a
         :class:`~inweights.theory.prediction.prediction.Prediction` (``predicted``,
-        ``margin``, ``verdict`` and others). The added column ``trivial`` is a baseline:
+        ``margin``, ``verdict`` and more). The added column ``trivial`` is a baseline:
         1.0 if the facts contain the identity of a bridge of the query, otherwise 0.0.
 
     Raises:

@@ -229,13 +229,13 @@ class Prediction:
             accuracy: Distance from the solution's margin at which an end of an interval
                 is tight enough; for a tie, an end within ``tie`` of 0 is enough. If
                 ``None``, an interval is narrowed only until it proves the verdict.
-            queries: Indices of the queries; ``None`` for all queries. For the other
-                queries, the new columns are null.
+            queries: Indices of the queries; ``None`` for all queries. For queries that
+                are not listed, the new columns are null.
             tie: Margins of at most this absolute value are ties.
-            seconds: Time limit in seconds, after which the remaining intervals are left
-                open; ``None`` for no limit.
-            progress: Function that is called with the number of finished queries and of
-                all queries of the current part; ``None`` for no progress reports.
+            seconds: Time limit in seconds, after which no further interval is computed;
+                ``None`` for no limit.
+            progress: Function that is called with the number of finished queries and
+                the total number of queries of the current part; ``None`` for no reports.
 
         Returns:
             A new prediction with the same attributes, whose ``queries`` have the added

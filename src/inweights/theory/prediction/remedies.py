@@ -43,7 +43,7 @@ class Remedy:
             facts state.
         of: Number of queries that fail in this way, not counting those that the added
             facts state.
-        broken: Number of queries that follow, but no longer follow with the added
+        broken: Number of queries that are answered correctly only without the added
             facts.
         status: Status of the solution that verified the remedy, ``certified`` or ``not
             certified``.

@@ -250,8 +250,8 @@ class _Iteration(Splitting):
     def interpolate(self) -> None:
         """Use the least-squares matrix for one-hot targets if it has positive margins.
 
-        It has positive margins if the prompts are linearly independent, even when the
-        iteration has not yet found a feasible matrix.
+        It has positive margins if the prompts are linearly independent. It may be the
+        only feasible matrix so far, since the iteration may not have found one yet.
         """
         counts = self.x_counts.toarray()
         w = np.linalg.lstsq(counts, self.program.right.astype(float), rcond=None)[0]
@@ -267,7 +267,7 @@ class _Iteration(Splitting):
         return float(np.sqrt(np.sum(above**2) + self.coupling * np.sum(below**2)))
 
     def balance(self) -> None:
-        """Change the penalty so that primal and dual residuals have the same size."""
+        """Change the penalty to balance the primal and dual residuals."""
         moved = self.z - self._former[0], self.s - self._former[1]
         primal = self._size(*self.apart) / max(float(np.linalg.norm(self.z)), 1e-12)
         dual = self._size(*moved) / max(float(np.linalg.norm(self.z_price)), 1e-12)

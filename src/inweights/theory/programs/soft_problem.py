@@ -150,7 +150,7 @@ class Problem:
         return np.concatenate([left[:, kept] * root, right[kept].T * root])
 
     def factors(self, templates: Floats) -> Floats:
-        """Return the balanced factors of templates, which have the smallest norm of all factors.
+        """Return the factors of templates that have the smallest norm (balanced factors).
 
         Args:
             templates: ``W``, ``[P, K]`` (``P`` input tokens, ``K`` outputs).

@@ -85,8 +85,8 @@ class SoftSolution(Certified):
     def stored(self) -> Bool[Bools, " facts"]:
         """Mask ``[facts]`` of the facts whose prompts are answered correctly.
 
-        All correct answers to these prompts have larger logits than all wrong ones. One
-        matrix, ``templates``, thus stores all of these facts, which proves that they do
+        All correct answers to these prompts have larger logits than all wrong ones. The
+        matrix ``templates`` thus stores all of these facts, which proves that they do
         not exclude each other.
         """
         won: Bools = (self._least > ROUNDING)[self.program.row]

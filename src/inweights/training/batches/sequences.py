@@ -126,7 +126,8 @@ def take(
     """Return selected rows of a matrix, with separate indices for each replica.
 
     Args:
-        values: One matrix for all replicas, ``[m, T]``, or one for each, ``[R, m, T]``.
+        values: Either one matrix for all replicas, ``[m, T]``, or one matrix per
+            replica, ``[R, m, T]``.
         picks: Indices of ``b`` rows for each replica, ``[R, b]``.
 
     Returns:

@@ -204,7 +204,7 @@ class Phase(Config):
 
     @property
     def place(self) -> Place:
-        """Tokens that the loss predicts: ``at`` for a user's loss, otherwise ``loss``.
+        """Tokens for which the loss is computed: ``at`` for a user's loss, otherwise ``loss``.
 
         The value is ``last``, ``answer``, ``every``, or indices of answer tokens.
         """
@@ -257,8 +257,8 @@ class Curriculum(Config):
         """Copy of the curriculum whose learning rates and weight decays are set to fixed values.
 
         The setting ``decayed`` and the options of users' optimizers are also reset.
-        Models can be trained together as one program only if the shapes of their
-        curricula, which are these copies, are equal.
+        Models can be trained together as one program only if these copies of their
+        curricula are equal.
         """
         replace = msgspec.structs.replace
 

@@ -141,7 +141,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
             yield step, seen
 
     def is_unchanged_by_looks(self, world: World, model: Node2VecConfig) -> bool:
-        """Return whether the final model is bitwise the same for any choice of measured steps.
+        """Return whether the final model is bitwise identical for any choice of measured steps.
 
         This is the case for graphs with more than 2000 nodes if the model is tied (has
         no separate output vectors). For smaller graphs, the basis is recomputed and the

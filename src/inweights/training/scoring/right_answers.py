@@ -127,8 +127,8 @@ class RightPlaces:
             belongs, ``[P]``.
         column: Logit column of the correct answer, ``[P]``.
         worlds: Number of worlds.
-        is_set: Whether each statement itself has several answers, as a query may,
-            ``[M]``.
+        is_set: Whether each statement itself lists several correct answers, which is
+            possible for queries, ``[M]``.
     """
 
     world: Int[Tensor, " P"]

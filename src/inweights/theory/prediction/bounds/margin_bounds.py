@@ -53,8 +53,8 @@ def margin_bounds(
             the solver per rival if the margin is above ``tie``, and a few runs if it is
             below ``-tie``.
         tie: Margins of at most this absolute value are ties.
-        seconds: Time limit in seconds, after which the remaining intervals are left
-            open; ``None`` for no limit.
+        seconds: Time limit in seconds, after which no further interval is computed;
+            ``None`` for no limit.
         progress: Function that is called with the number of finished queries and the
             number of all requested queries; ``None`` for no progress reports.
 

@@ -153,8 +153,8 @@ class Block:
                 multipliers are added to the rows of the prompt's tokens.
             scratch: Array of zeros with at least ``m K`` entries for the ``m`` prompts
                 of the block. It is changed, but contains only zeros again on return.
-            tiny: Differences from ``X V`` up to this size are not stored. Margins are
-                1.
+            tiny: Differences from ``X V`` up to this size are not stored. For
+                comparison, the required margin is 1.
         """
         logits = self.logits(v)
         flat = logits.reshape(-1)

@@ -129,7 +129,7 @@ class Bounds:
         return 1.0 - self.bound / self.optimum if np.isfinite(self.optimum) else np.inf
 
     def take_upper(self, templates: Float[Floats, "P K"]) -> float:
-        """Raise margins of a matrix that are below 1; store it if it improves the upper bound.
+        """Raise margins below 1, and store the corrected matrix if it improves the upper bound.
 
         Args:
             templates: Any matrix, ``[P, K]`` (``P`` input tokens, ``K`` outputs).
@@ -288,7 +288,7 @@ class Bounds:
         self.dual /= np.float32(size)
 
     def take_another(self) -> None:
-        """Find a matrix near the optimum among the corrected :attr:`others`, and store it.
+        """Correct the matrices in :attr:`others`, and store the first one near the optimum.
 
         Its norm exceeds the optimum by at most 1%, or by the gap if that is larger.
         """

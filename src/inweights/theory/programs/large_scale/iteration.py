@@ -46,7 +46,7 @@ class Iteration:
     Args:
         program: Program (2), whose constraints come from the facts.
         tiny: Differences of projected logits from ``X V`` up to this size are not
-            stored. Margins are 1.
+            stored. For comparison, the required margin is 1.
         coupling: Weight of ``S = X W`` relative to ``Z = W``.
 
     Attributes:
@@ -69,7 +69,7 @@ class Iteration:
         Args:
             program: Facts as constraints on the matrix of logits ``W``.
             tiny: Differences of projected logits from ``X V`` up to this size are not
-                stored. Margins are 1.
+                stored. For comparison, the required margin is 1.
             coupling: Weight of ``S = X W`` relative to ``Z = W``, above 0, where ``Z``
                 are the shrunk templates, ``X`` counts the tokens of prompts, and ``S``
                 are the projected logits.
@@ -257,8 +257,8 @@ def inverse_of(
 ) -> Callable[[Floats], Floats]:
     """Return a function that multiplies a matrix ``[P, K]`` by ``(I + κ Xᵀ X)⁻¹``.
 
-    The own input of a prompt is its rarest token. Inputs that are the own input of
-    every prompt in which they occur are eliminated one by one, which is possible
+    The rarest token of a prompt is called its own input. Inputs that are the own input
+    of every prompt in which they occur are eliminated one by one, which is possible
     because no prompt contains two of them. A dense matrix of the remaining inputs is
     then inverted.
 

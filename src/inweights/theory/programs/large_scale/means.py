@@ -71,7 +71,7 @@ class Means:
             self._summed = 0
 
     def state(self) -> State:
-        """Return the arrays, not copied, that :meth:`restore` needs to continue from here."""
+        """Return the arrays that :meth:`restore` needs, without copying them."""
         prices = self._prices
         return {
             "data": prices.data,

@@ -59,7 +59,7 @@ def start_near(
     Returns:
         Templates ``[P, K]`` (``P`` input tokens, ``K`` outputs), in single precision.
         In the column of a correct answer to a prompt, the row of each own input of the
-        prompt contains the share that ``own`` lists, and the rows of all other tokens
+        prompt contains the share given in ``own``, and the rows of all other tokens
         of the prompt contain 1. All remaining entries are 0.
     """
     prompts, inputs, outputs, share = own

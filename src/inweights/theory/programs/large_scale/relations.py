@@ -99,13 +99,14 @@ class Relations:
         return rows, columns
 
     def shares(self, gains: Float[Floats, " M"]) -> Float[Floats, "rows K"]:
-        """Return how the gains of each relation's prompts are distributed over outputs.
+        """Return the fraction of each relation's gains that belongs to each output.
 
         The relation of a prompt is its most frequent token, excluding its rarest token.
 
         Args:
-            gains: Number for each of ``M`` distinct prompts, ``[M]``. It is divided
-                equally among the correct answers to the prompt.
+            gains: Gain of each of ``M`` distinct prompts, ``[M]``: any number of at
+                least 0, which is divided equally among the correct answers to the
+                prompt.
 
         Returns:
             Fractions ``[relations + 1, K]`` (``K`` outputs); rows sum to 1, or are 0 if

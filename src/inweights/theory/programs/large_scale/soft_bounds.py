@@ -231,7 +231,7 @@ class _Scaled:
         return _Proof(max(0.0, float(bound)), outside, float(shift))
 
     def distributions(self, proof: _Proof) -> Float[Floats, "M K"]:
-        """Return the distributions that certify a bound, in single precision."""
+        """Return the distributions that certify the bound of a proof, in single precision."""
         found: Any = np.empty(self._chances.shape, np.float32)
         for block in self._blocks:
             near = self._relations.ranges[self._relations.place[block.rows]]

@@ -242,11 +242,12 @@ class _Storage:
         self._run, self._bounds, self._means = run, bounds, means
 
     def store(self, *, regular: bool) -> None:
-        """Write the state, if the bounds are evaluated at this step in every run.
+        """Write the state to the file after a regular evaluation of the bounds.
 
         Args:
-            regular: Whether the bounds are evaluated at this step in every run, and not
-                only because the iteration ends here.
+            regular: Whether every run evaluates the bounds at this step. If false, the
+                bounds were evaluated only because the iteration ends here, and the
+                state is not written.
         """
         if self._file and regular:
             self._file.write(
