@@ -31,8 +31,8 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
 
     The logits of an Emb-MLP are given by the matrix ``W = E W_proj``, which has one row
     per token: the logits for a token are its row, and the logits for a prompt are the
-    sum of the rows of its tokens. For any other model, each row
-    contains the logits that the model computes for a prompt.
+    sum of the rows of its tokens. For any other model, the table contains the logits
+    that the model computes for each prompt.
 
     Args:
         model: Model with ``R`` replicas.

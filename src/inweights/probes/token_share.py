@@ -42,12 +42,12 @@ def token_share(model: Model, worlds: Worlds, *, role: str = "edge") -> pl.DataF
     Returns:
         One row per replica, with the columns ``replica``; ``token`` and ``added``, the
         root mean square lengths of the last tokens' embeddings and of the position's
-        contributions that are added to them; ``ratio``, the second divided by the
-        first; ``share``, the fraction (0 to 1) of the sum of squares of the states
-        after the final norm that remains when the mean over prompts is subtracted; and
-        ``gradient``, the same fraction for the gradient that the head receives from
-        those states if all answers are equally likely, as at the start of training (0
-        to 1).
+        contributions that are added to them; ``ratio``, which is ``added`` divided
+        by ``token``; ``share``, the fraction (0 to 1) of the sum of squares of the
+        states after the final norm that remains when the mean over prompts is
+        subtracted; and ``gradient``, the same fraction for the gradient that the head
+        receives from those states if all answers are equally likely, as at the start of
+        training (0 to 1).
 
     Raises:
         ConfigError: The model has no table of token embeddings, no layer ``embedding``

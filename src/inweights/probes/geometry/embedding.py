@@ -107,7 +107,7 @@ class Embedding:
         Returns:
             A model in double precision with one replica for each matrix. Its token
             embeddings are copies of the vectors, in the order of the graph's nodes, and
-            its logits are their inner products.
+            its logits are the inner products of these vectors.
 
         Raises:
             DataError: A node has no row, or several rows have its name.

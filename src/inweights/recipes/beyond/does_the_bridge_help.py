@@ -125,8 +125,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the mean probability of the wrong candidates (``own``); the answer's
           probability after training minus its probability before (``rise``); and the
           answer's share of the probability of all candidates after training minus this
-          share before (``share_rise``).
-          Columns: ``second, condition, seed, set, decades, own, rise, share_rise``.
+          share before (``share_rise``). Columns: ``second, condition, seed, set,
+          decades, own, rise, share_rise``.
         - ``layers``: a row per run and layer, with ``contrast`` after training: the
           mean cosine of the states of paired prompts minus the mean cosine of unpaired
           ones. Columns: ``second, condition, seed, layer, contrast``.

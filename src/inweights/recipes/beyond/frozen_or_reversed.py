@@ -55,8 +55,8 @@ def plan(settings: Settings) -> Plan:
         The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``course`` (the order of training, see
-          :func:`~inweights.recipes.feature_resemblance.courses.phase_roles`: AS,
-          attribution before similarity; SA, similarity before attribution), ``mlp``
+          :func:`~inweights.recipes.feature_resemblance.courses.phase_roles`: ``AS``
+          for attribution before similarity, ``SA`` for the reverse order), ``mlp``
           (linear, ReLU), ``sigma`` (initial scale: 0.001, 0.003, 0.01), and ``value``
           (whether the value matrix is trained in phase 2: ``moves`` if it is trained,
           otherwise ``frozen``).

@@ -64,8 +64,8 @@ def plan(settings: Settings) -> Plan:
         - Labels of the trials: ``hops`` (length of the chains: 2, 3, 4), ``chains``
           (number of chains used for training), ``layers`` (number of layers: 1, 2, 3,
           4), and ``beside`` (what the model is trained on in addition to the facts and
-          these chains: ``alone``, nothing; ``shorter mixed in``, two-hop chains;
-          ``shorter first``, two-hop chains in an earlier phase; ``identities``).
+          these chains: ``alone`` for nothing, ``shorter mixed in`` for two-hop chains,
+          ``shorter first`` for two-hop chains in an earlier phase, or ``identities``).
         - Measure: ``accuracy`` (:func:`inweights.probes.accuracy`).
 
     Raises:
@@ -152,9 +152,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             labels are ``hops`` (length of the chains: 2, 3, 4), ``chains`` (number of
             chains used for training), ``layers`` (number of layers: 1, 2, 3, 4), and
             ``beside`` (what the model is trained on in addition to the facts and these
-            chains: ``alone``, nothing; ``shorter mixed in``, two-hop chains; ``shorter
-            first``, two-hop chains in an earlier phase; ``identities``). Accuracies and
-            recall are fractions from 0 to 1.
+            chains: ``alone`` for nothing, ``shorter mixed in`` for two-hop chains,
+            ``shorter first`` for two-hop chains in an earlier phase, or
+            ``identities``). Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``by_chains``: a row per run that has the largest number of layers and trains
@@ -167,12 +167,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           Columns: as in ``by_chains``.
         - ``growth``: a row per length, ``beside`` and seed: the smallest number of
           training ``chains`` that suffices, the same number for chains that are one hop
-          shorter without additional training data (``alone``), and ``growth``, the
-          first divided by the second. Columns: ``hops, beside, seed, chains, alone,
-          growth``.
+          shorter without additional training data (``alone``), and ``growth``, which
+          is ``chains`` divided by ``alone``. Columns: ``hops, beside, seed, chains,
+          alone, growth``.
         - ``saved``: a row per length, ``beside`` and seed: the smallest number of
           training ``chains`` that suffices, the same number without additional training
-          data (``alone``), and ``fewer``, the second divided by the first. Columns:
+          data (``alone``), and ``fewer``, ``alone`` divided by ``chains``. Columns:
           ``hops, beside, seed, chains, alone, fewer``.
         - ``deeper``: a row per length (except the first) and seed: the smallest number
           of ``layers`` that suffices, minus the number for the next shorter length.

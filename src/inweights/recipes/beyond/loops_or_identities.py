@@ -78,10 +78,10 @@ def plan(settings: Settings) -> Plan:
           ``compositions`` (two-hop facts used for training: ``none``, ``some``).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`), ``embedding`` and
           ``layer`` (:func:`inweights.probes.realignment` with this value of ``onto``)
-          and ``by_loops`` (:func:`inweights.probes.by_loops`; only for models
-          with loops). During the training of the dense model on identities and hops,
-          there are also ``aligned`` (:func:`inweights.probes.alignment`) and
-          ``composed`` (the same probe as ``accuracy``).
+          and ``by_loops`` (:func:`inweights.probes.by_loops`; only for models with
+          loops). During the training of the dense model on identities and hops, there
+          are also ``aligned`` (:func:`inweights.probes.alignment`) and ``composed``
+          (the same probe as ``accuracy``).
 
     Raises:
         ConfigError: ``every`` is negative, or a value is out of range for a model.

@@ -86,10 +86,10 @@ def plan(settings: Settings) -> Plan:
         The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``world`` (path-star, grid), ``model`` (GPT, Mamba), and
-          ``condition`` (the one setting that is varied: the positions of a GPT,
-          ``tokens N(0, 1)``, ``untied`` or ``no residual stream``; or the block of
+          ``condition`` (the one setting that is varied: the kind of positions, ``tokens
+          N(0, 1)``, ``untied`` or ``no residual stream`` for a GPT, and the block for
           Mamba; see :func:`~inweights.recipes.shared.position_conditions.gpt_of` and
-          ``mamba_of`` there).
+          :func:`~inweights.recipes.shared.position_conditions.mamba_of`).
         - Measures on the path-star: ``paths`` (:func:`inweights.probes.path_accuracy`)
           and ``share`` (:func:`inweights.probes.token_share.token_share`), both during
           training, and ``navigation`` (:func:`inweights.probes.navigation`).

@@ -93,7 +93,8 @@ def plan(settings: Settings) -> Plan:
         - Labels of the trials: ``axis`` and ``value`` (the setting that differs from
           the base run, and the label of its value: keys of :data:`AXES`), ``init``
           (initialisation: standard, small), and ``world`` (``C = 1`` and ``C = 2``,
-          with identities; ``no identity``, C = 1).
+          with identities; ``no identity``, C = 1; ``C`` is the number of objects per
+          subject).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`; during training)
           and ``alignment`` (:func:`inweights.probes.alignment`; during training), every
           ``every`` steps.

@@ -65,7 +65,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Plan training under the curricula joint, SA and two interpretations of AS, for the whole grid.
+    """Plan training under joint, SA and two interpretations of AS, for every setting of the grid.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``training`` and ``grid``;

@@ -89,7 +89,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the skew of embeddings towards the first eigenspaces, and tests on known embeddings.
+    """Return the skew towards the first eigenspaces, and the results of tests on known embeddings.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial

@@ -100,8 +100,8 @@ def plan(settings: Settings) -> Plan:
           of each further inner node, nodes per path)``: (40, 2, 4)), ``condition``
           (``interleaved``: edges and paths together; ``geometry first``: edges, then
           edges and paths with frozen embeddings; ``random``: edges and paths together,
-          with frozen random embeddings), and ``split`` (what is held out: ``leaf``,
-          individual leaves; ``first token``, all leaves below some children of the
+          with frozen random embeddings), and ``split`` (what is held out: ``leaf`` for
+          individual leaves, ``first token`` for all leaves below some children of the
           root).
         - Measures: ``paths`` (:func:`inweights.probes.path_accuracy`; during training)
           and ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
@@ -146,8 +146,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (``interleaved``: edges and paths together; ``geometry first``: edges, then
             edges and paths with frozen embeddings; ``random``: edges and paths
             together, with frozen random embeddings), and ``split`` (what is held out:
-            ``leaf``, individual leaves; ``first token``, all leaves below some children
-            of the root).
+            ``leaf`` for individual leaves, ``first token`` for all leaves below some
+            children of the root).
 
     Returns:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (on the hardest

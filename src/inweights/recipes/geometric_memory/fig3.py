@@ -76,12 +76,12 @@ def plan(settings: Settings) -> Plan:
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
           4); (200, 5); (1000, 5)), ``condition`` (``interleaved``: edges and paths
           together; ``geometry first``: edges, then edges and paths with frozen
-          embeddings; the controls ``random``, frozen random embeddings, and
-          ``permuted``, as ``geometry first`` but with permuted nodes in the edges;
-          ``forward edges only``, only edges away from the root; ``reverse path``, paths
-          from the leaf to the root), and ``taught`` (``full path``: loss on all tokens
-          of the path; ``first token``: loss only on the first token after the root, the
-          hardest).
+          embeddings; ``random``: a control with frozen random embeddings;
+          ``permuted``: a control like ``geometry first``, but with permuted nodes in
+          the edges of the first phase; ``forward edges only``: only edges away from the
+          root; ``reverse path``: paths from the leaf to the root), and ``taught``
+          (``full path``: loss on all tokens of the path; ``first token``: loss only on
+          the first token after the root, the hardest).
         - Measures: ``paths`` (:func:`inweights.probes.path_accuracy`; during training)
           and ``edges`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
           "reverse_edge")``).
@@ -147,12 +147,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             The labels are ``graph`` (the string ``(arms, nodes per path)``: (200, 4);
             (200, 5); (1000, 5)), ``condition`` (``interleaved``: edges and paths
             together; ``geometry first``: edges, then edges and paths with frozen
-            embeddings; the controls ``random``, frozen random embeddings, and
-            ``permuted``, as ``geometry first`` but with permuted nodes in the edges;
-            ``forward edges only``, only edges away from the root; ``reverse path``,
-            paths from the leaf to the root), and ``taught`` (``full path``: loss on all
-            tokens of the path; ``first token``: loss only on the first token after the
-            root, the hardest).
+            embeddings; ``random``: a control with frozen random embeddings;
+            ``permuted``: a control like ``geometry first``, but with permuted nodes in
+            the edges of the first phase; ``forward edges only``: only edges away from
+            the root; ``reverse path``: paths from the leaf to the root), and ``taught``
+            (``full path``: loss on all tokens of the path; ``first token``: loss only
+            on the first token after the root, the hardest).
 
     Returns:
         - ``final``: a row per run at its last step: the accuracies ``hardest`` (on the

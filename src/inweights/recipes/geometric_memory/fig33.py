@@ -57,8 +57,8 @@ def plan(settings: Settings) -> Plan:
         The plan. Label values are given for the default settings.
 
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
-          4)), ``edges`` (direction of the training edges: ``forward`` for edges away from
-          the root, ``backward`` for edges towards the root, or ``both``), and
+          4)), ``edges`` (direction of the training edges: ``forward`` for edges away
+          from the root, ``backward`` for edges towards the root, or ``both``), and
           ``task`` (``forward path``: from the root to the leaf; ``reverse path``: from
           the node before the leaf to the root; ``reverse path, leaf first``: from the
           leaf to the root, only with backward edges).
@@ -94,10 +94,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             statements, chance, step``. The labels are ``graph`` (the string ``(arms,
             nodes per path)``: (200, 4)), ``edges`` (direction of the training edges:
             ``forward`` for edges away from the root, ``backward`` for edges towards the
-            root, or ``both``), and ``task`` (``forward path``: from the root
-            to the leaf; ``reverse path``: from the node before the leaf to the root;
-            ``reverse path, leaf first``: from the leaf to the root, only with backward
-            edges). Accuracies and recall are fractions from 0 to 1.
+            root, or ``both``), and ``task`` (``forward path``: from the root to the
+            leaf; ``reverse path``: from the node before the leaf to the root; ``reverse
+            path, leaf first``: from the leaf to the root, only with backward edges).
+            Accuracies and recall are fractions from 0 to 1.
 
     Returns:
         - ``curves``: a row per run and step: the accuracies ``hardest`` (on the hardest

@@ -208,8 +208,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           1.0 if this margin is above 0. Columns: all columns of ``margin``, plus
           ``stored``.
         - ``end``: as ``soon``, but at the last step. Columns: as in ``soon``.
-        - ``margins``: as ``soon``, but at every step except 0. The column ``moment`` is a
-          string with ``β₂``. Columns: all columns of ``margin``, plus ``stored, moment``.
+        - ``margins``: as ``soon``, but at every step except 0. The column ``moment``
+          names ``β₂``. Columns: all columns of ``margin``, plus ``stored, moment``.
         - ``curves``: a row per graph, seed, step up to 20 and ``series`` (``recall,
           frozen``; ``recall, free``; ``energy in the top eigenspaces, free``) of
           TinyNN, with its ``value``. Columns: ``graph, seed, step, value, series``.

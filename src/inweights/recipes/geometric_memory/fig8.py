@@ -128,7 +128,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return first, last and extreme values of the measured quantities, and curves over the steps.
+    """Return first, last and extreme values of the measured quantities, and their curves.
 
     Most columns are explained at
     :func:`inweights.theory.feature_resemblance.stabilisation.propositions` and, for
