@@ -30,7 +30,7 @@ class Settings(iw.Config):
             equal weights.
         one_layer: Settings of the one-layer transformer and of its training.
         gpt: Settings of the GPT and of its training. Its phases stop at the training
-            losses given for the curriculum AS.
+            losses that ``gpt.losses`` gives for ``AS``.
     """
 
     n: int = 50

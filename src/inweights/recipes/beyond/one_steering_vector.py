@@ -261,7 +261,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             reciprocal, chance, probability, share, others, arm, constant, cosine``.
 
     Returns:
-        ``accuracy``: a row per task, ``role`` of questions, ``arm`` and seed (as in
+        ``accuracy``: a row per task, ``role`` of the questions, ``arm`` and seed (as in
         :func:`learn`): ``hit``, the share of correct answers, and ``half``, which is
         ``hit`` minus the mean of the shares of the untrained model and LoRA.
 

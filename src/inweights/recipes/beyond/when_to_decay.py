@@ -56,8 +56,8 @@ class Settings(iw.Config):
             it applies.
         learn: Number of updates in the first phase, at a constant learning rate.
         settle: Number of updates in the second phase, during which the learning rate
-            decays to 0 along a cosine. The sum of the learning rates over this phase is
-            that of half as many updates at the constant rate.
+            decays to 0 along a cosine. The sum of the learning rates over this phase
+            equals the sum over half as many updates at the constant rate.
     """
 
     n: int = 10

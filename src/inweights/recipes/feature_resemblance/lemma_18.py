@@ -21,7 +21,7 @@ class Settings(iw.Config):
         labels: Number of labels.
         per_label: Number of inputs of each label; all inputs are orthonormal.
         share: Learning rate of a layer times its number of steps, divided by the number
-            of inputs, ηT/N.
+            of inputs (``ηT/N``).
     """
 
     widths: tuple[PositiveInt, ...] = (128, 384, 1024)
