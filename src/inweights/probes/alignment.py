@@ -135,8 +135,8 @@ def bridge_pairs(
 
     Returns:
         Three NumPy arrays of token ids, of shapes ``[m, T]`` (``T`` tokens of a
-        prompt), ``[m, T − 1]`` and ``[m]``. Row ``i`` of each array belongs to pair
-        ``i``.
+        prompt), ``[m, T − 1]`` and ``[m]``. Row ``i`` of each array belongs to the
+        first hop ``i`` or, for ``query``, to the composition ``i``.
 
     Raises:
         DataError: The world has no first hops or no compositions; or their prompts

@@ -34,7 +34,7 @@ def along_descent(
     record: Sequence[int] = (),
     **options: Any,
 ) -> pl.DataFrame:
-    """Compute Node2Vec's gradient descent on a graph, and return a table computed from it.
+    """Train Node2Vec on a graph by gradient descent, and return a table about its trajectory.
 
     Args:
         world: Config of a graph, which is built with ``seed``.

@@ -141,7 +141,7 @@ class LearnTask:
         return found
 
     def part(self, places: Iterable[int]) -> LearnTask:
-        """Return a task with some of the runs and only the measures that these runs need.
+        """Return a task with some of the runs and only the measures that apply to them.
 
         Args:
             places: Indices in :attr:`runs`, from 0, in the order of the new task.
@@ -180,7 +180,7 @@ class LearnTask:
 
     @property
     def learner(self) -> Learner:
-        """Learner of the first run; only learning rate and weight decay differ between runs."""
+        """Learner of the first run; the runs differ only in learning rate and weight decay."""
         return self.runs[0].trial.learner
 
     @property
@@ -194,15 +194,15 @@ class ComputeTask:
     """A computation for one seed, or for several seeds in one call.
 
     Attributes:
-        key: Name, in the store, of the computation with its first seed.
+        key: Name under which the result for the first seed is stored.
         computation: The computation.
         seed: The first seed; for a computation that does not depend on seeds, the first
             seed of the plan.
         sources: Hashes of the files and modules on which the computation depends, keyed
             by path and computed at the time of planning. If empty, changes are not
             detected.
-        others: Pairs of a name in the store and a seed, one for each further seed of a
-            computation that takes several seeds together.
+        others: If the computation takes several seeds together, a pair of the name in
+            the store and the seed for each further seed; otherwise empty.
     """
 
     key: str

@@ -56,15 +56,15 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
 
 
 def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
-    """Return the recipe of a run, reduced to the run's claims if it has only some of the recipe's.
+    """Return the recipe of a run, reduced to those claims that the run contains.
 
     Args:
         recipe: The recipe.
         folder: Folder of the run.
 
     Returns:
-        The reduced recipe (:func:`narrowed`), or the given recipe if the run has all
-        claims.
+        The reduced recipe (:func:`narrowed`), or the given recipe if the run contains
+        all of its claims.
 
     Raises:
         ConfigError: The run has only some of the claims, and its config does not name

@@ -48,10 +48,11 @@ class Tried:
 
     Attributes:
         seconds: Seconds on one CPU core, or on an accelerator, including measures.
-        memory: Memory of the model, its training and its gradients, in bytes.
+        memory: Bytes of the parameters, their gradients, the optimizer's state, and the
+            tensors that are stored for the backward pass.
         measuring: Part of ``seconds`` that the measures take; by default 0.
-        h100: Seconds on one H100 GPU, from the number of arithmetic operations;
-            ``None`` if they were not counted, since the steps are small.
+        h100: Seconds on one H100 GPU, computed from the number of arithmetic
+            operations; ``None`` if the operations were not counted.
     """
 
     seconds: float
@@ -107,14 +108,14 @@ def part_of(phase: Phase, world: World, share: float) -> Phase:
 
 
 def is_large(task: LearnTask, numbers: int, world: World) -> bool:
-    """Return whether a training step takes so long that it is timed with only parts of a batch.
+    """Return whether training steps are so slow that they are timed on parts of a batch only.
 
     This is the case if the number of parameters times the largest number of facts per
-    step exceeds :data:`LARGE`, 4e9. Such a step takes one core about a second.
+    step exceeds :data:`LARGE`, 4e9. One core takes about a second for such a step.
 
     Args:
         task: The task, whose learner must be a :class:`Curriculum`.
-        numbers: Number of parameters of one run.
+        numbers: Number of parameters of the model in one run.
         world: The world on whose facts the runs are trained.
     """
     return numbers * facts_of_a_step(task, world) > LARGE
@@ -184,14 +185,14 @@ def try_parts(
     Args:
         model: The model of the runs, which ``step`` may change.
         block: The runs, whose learner must be a :class:`Curriculum`.
-        numbers: Number of parameters of one run.
+        numbers: Number of parameters of the model in one run.
         step: Function that takes the model, the runs and a phase, performs the steps of
-            the phase, and returns the seconds of one step and the bytes of memory that
-            its gradients need, such as :func:`~.timed_steps.time_part`.
+            the phase, and returns the seconds of one step and the bytes stored for its
+            backward pass, such as :func:`~.timed_steps.time_part`.
 
     Returns:
-        A :class:`Tried`: the seconds of all steps of the runs including their measures,
-        the memory in bytes, and the seconds of the steps on one H100 GPU.
+        The estimate. Its ``seconds`` are the duration of all steps and measures of the
+        runs, and its ``h100`` is the duration of the steps on one H100 GPU.
 
     Raises:
         ConfigError: A phase names a parameter that the model lacks, trains no parameter, or
@@ -247,7 +248,7 @@ def count_steps(
     step: Callable[[Model, LearnTask, Phase], tuple[float, int]],
     times: float = 1.0,
 ) -> float:
-    """Return the estimated seconds of training runs on one H100 GPU, by counting operations.
+    """Estimate the duration of training runs on one H100 GPU by counting operations.
 
     Args:
         model: The model of the runs, which ``step`` may change.
@@ -258,8 +259,7 @@ def count_steps(
             number of runs in ``block``; by default 1.
 
     Returns:
-        The seconds of all steps of all phases, with at least 4 ms per step, without
-        measures.
+        Seconds of all steps, without measures; at least 4 ms per step are assumed.
 
     Raises:
         ConfigError: A phase names a parameter that the model lacks, trains no parameter, or

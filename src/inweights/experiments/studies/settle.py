@@ -272,9 +272,9 @@ def own_folders(
         scale: The scale: ``smoke``, ``cpu`` or ``paper``.
         store: The folder of all runs.
         first: The first root seed.
-        further: Whether to yield also analyses that used only new seeds. Such a run
-            judges some of the claims, and its ``n`` seeds begin at ``first + n``. By
-            default, these runs are left out.
+        further: Whether to also yield the runs of analyses that used only new seeds.
+            Such a run contains only some of the claims, and its ``n`` seeds begin at
+            ``first + n``. By default, these runs are left out.
 
     Raises:
         ConfigError: There is no such scale, or user code of the recipe depends on

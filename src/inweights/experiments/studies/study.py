@@ -93,7 +93,7 @@ class StudyFile(Config):
 
     @property
     def measure_entries(self) -> list[MeasureEntry]:
-        """Entries for the file's measures, or one entry for a function that replaces the world."""
+        """Measures listed in the file, or a single entry for the function, if it has one."""
         given = (self.function,) if self.function else self.measures
         return [
             MeasureEntry(probe=one) if isinstance(one, str) else one for one in given
@@ -102,8 +102,8 @@ class StudyFile(Config):
     def named(self) -> Self:
         """Return a copy of the study's contents without newer options that have no effect.
 
-        It determines the run's key. Options that were added after version 0.1.0 are left
-        out if their values result in the behaviour of that version.
+        The run's key is computed from the copy. Options that were added after version
+        0.1.0 are left out if their values result in the behaviour of that version.
 
         Raises:
             ConfigError: ``world``, ``model`` or ``learner`` has no known ``kind``, a

@@ -80,7 +80,7 @@ class TimedRuns:
 
     @classmethod
     def untimed(cls, descents: Sequence[LearnTask]) -> Self:
-        """Sort training runs by size, without timing any.
+        """Sort training runs by size, without timing any of them.
 
         Args:
             descents: The tasks, in any order.
@@ -102,7 +102,7 @@ class TimedRuns:
 
     @property
     def arithmetic(self) -> int:
-        """Sum over all updates of all runs: the run's number of parameters times that of facts."""
+        """Number of parameters times number of facts, summed over all updates of all runs."""
         return sum(
             prod(size) * task.steps
             for size, task in zip(self.sizes, self.tasks, strict=True)
@@ -110,7 +110,7 @@ class TimedRuns:
 
     @property
     def each(self) -> list[float]:
-        """Estimated seconds of each of ``tasks``, including measures; zeros if none was timed.
+        """Estimated duration of each task with its measures, in seconds; 0 if none was timed.
 
         The time of the measures is interpolated separately from the time of the steps,
         since tasks of the same size may have different measures.
@@ -130,15 +130,15 @@ class TimedRuns:
 
     @property
     def seconds(self) -> float:
-        """Estimated seconds of all training runs, one after another; 0 if none was timed."""
+        """Estimated total duration of all training runs in seconds; 0 if none was timed."""
         return sum(self.each)
 
     @property
     def h100(self) -> float:
-        """Estimated seconds of all training runs on one H100 GPU; 0 if none was timed.
+        """Estimated duration of all training runs on one H100 in seconds; 0 if none was timed.
 
-        They are computed from the number of arithmetic operations; tasks whose
-        operations were not counted are assumed to take 4 ms per step.
+        It is computed from the number of arithmetic operations. Tasks whose operations
+        were not counted are assumed to take 4 ms per step.
         """
         per_step = {}
         for at, one in self.tried.items():

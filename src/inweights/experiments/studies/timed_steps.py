@@ -30,7 +30,7 @@ class _EnoughStepsError(Exception):
 
 
 def time_part(model: Model, block: LearnTask, phase: Phase) -> tuple[float, int]:
-    """Time the steps of a phase on the CPU, and measure the memory that its gradients need.
+    """Time the steps of a phase on the CPU, and measure the memory of the backward pass.
 
     Args:
         model: The model of the runs, which is trained further (in place).
@@ -41,7 +41,7 @@ def time_part(model: Model, block: LearnTask, phase: Phase) -> tuple[float, int]
     Returns:
         Two numbers: the median processor time of a step in seconds (0 for a phase
         without steps), and the largest number of bytes that a step stores for its
-        gradients.
+        backward pass.
 
     Raises:
         ConfigError: The phase names a parameter that the model lacks, trains no
@@ -55,20 +55,22 @@ def time_part(model: Model, block: LearnTask, phase: Phase) -> tuple[float, int]
 def time_steps(
     model: Model, block: LearnTask, phase: Phase, steps: int, device: str
 ) -> tuple[list[float], int]:
-    """Time the first steps of a phase, and measure the memory that its gradients need.
+    """Time the first steps of a phase, and measure the memory of the backward pass.
 
     Args:
         model: The model of the runs, which is trained further (in place).
         block: The runs, which are the replicas of the model.
-        phase: The phase. Training starts with its full number of steps, because kernels
-            are recorded only in long phases, and is stopped after ``steps``.
-        steps: Largest number of steps to perform; fewer if the phase has fewer.
+        phase: The phase. It keeps its full number of steps, because PyTorch kernels are
+            recorded and replayed only in long phases, but training is stopped after
+            ``steps`` steps.
+        steps: Maximum number of steps to perform. If the phase has fewer steps, all of
+            them are performed.
         device: Torch device of the model.
 
     Returns:
-        Two values: a list with the seconds of each step (processor time on a CPU),
-        where the first step includes the preparation of the training, and the largest
-        number of bytes that a step stores for its gradients.
+        Two values: a list with the duration of each step in seconds (processor time on
+        a CPU), and the largest number of bytes that a step stores for its backward
+        pass. The duration of the first step includes the preparation of the training.
 
     Raises:
         ConfigError: The phase names a parameter that the model lacks, trains no
@@ -128,18 +130,22 @@ def clock_of(device: str) -> Callable[[], float]:
 
 
 def of_phase(taken: Sequence[float], steps: int) -> float:
-    """Return the estimated seconds of a whole phase, given the seconds of its first steps.
+    """Estimate the duration of a whole phase from the durations of its first steps.
 
-    The first step also prepares the batches and is ignored. The next four steps run
-    without recorded kernels. The kernels are then recorded and checked, and all later
-    steps are assumed to take the same time.
+    The first five steps usually take longer, because PyTorch kernels are recorded and
+    checked in them, and are replayed only from the sixth step on. Each of the five is
+    assumed to take the median time of steps 2 to 5; the time of step 1 is not used,
+    because this step also prepares the batches. Each later step is assumed to take the
+    median time of the timed steps from the sixth on or, if there are none, of steps 2
+    to 5.
 
     Args:
-        taken: Seconds of each timed step, in order. If empty, the result is 0.
+        taken: Duration of each timed step in seconds, in order. If empty, the result is
+            0.
         steps: Number of steps of the phase.
 
     Returns:
-        The estimated seconds.
+        The estimated duration in seconds.
 
     Example:
         >>> of_phase([9.0, 2.0, 8.0, 4.0, 4.0, 1.0, 1.0], steps=105)

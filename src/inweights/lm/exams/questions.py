@@ -94,7 +94,7 @@ def exam(
     most: int = 50,
     seed: int = 0,
 ) -> list[Question]:
-    """Create questions from a table and, given the training texts, questions about both hops.
+    """Create the questions of a table and, from the training texts, questions about both hops.
 
     Args:
         questions: Table with the columns ``role``, ``prompt``, ``answer`` and
@@ -107,7 +107,7 @@ def exam(
             (:attr:`Question.itself`).
         train: Table with the columns ``fact``, ``role`` and ``prompt``, as
             :func:`inweights.audit.augment` returns it. If it is ``None`` (the default),
-            there are no questions about hops.
+            no questions about hops are created.
         most: Maximum number of candidates of a first hop, at least 1; by default 50.
             Many candidates of several tokens take a long time to score.
         seed: Root seed of the random choice of candidates, if there are more than

@@ -31,7 +31,7 @@ def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
 
     Returns:
         An array ``[N, L + 1, D]`` in double precision, for ``L`` layers of width ``D``;
-        layer 0 is the embedding of the token.
+        layer 0 contains the token embeddings.
 
     Raises:
         DataError: A text has no tokens.
@@ -70,12 +70,12 @@ def named_states(
     Args:
         lm: The model.
         names: ``N`` names, written as they may occur in the model's training data.
-        prompt: Text before each name, which ends in ``{name}``; by default
-            :data:`NAMED`.
+        prompt: Template of the text in which a name is read, which must end in
+            ``{name}``; by default :data:`NAMED`, ``This is {name}``.
 
     Returns:
         An embedding ``[L + 1, N, D]`` with the names, for ``L`` layers of width ``D``;
-        layer 0 is the embedding of the token.
+        layer 0 contains the token embeddings.
 
     Raises:
         ConfigError: The prompt does not end in ``{name}``, or contains it more than

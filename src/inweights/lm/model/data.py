@@ -67,7 +67,9 @@ class Encoded:
 def encode(
     lm: LanguageModel, examples: Iterable[Example], *, end: bool = False
 ) -> list[Encoded]:
-    """Tokenise examples, prompt and completion separately, so that the loss mask is exact.
+    """Tokenise the prompt and the completion of each example separately.
+
+    The loss mask is then exact, since no token contains parts of both texts.
 
     Args:
         lm: The model whose tokenizer is used.

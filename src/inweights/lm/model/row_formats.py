@@ -71,9 +71,10 @@ def read_rows(table: pl.DataFrame, where: str) -> Rows:
         where: Name of the file in error messages.
 
     Returns:
-        The format, and one pair of texts per row, in the order of the rows. A
-        completion begins with a space, except in the formats ``prompt/completion``
-        (with texts) and ``text``, whose texts are not changed.
+        The format, and one pair of texts per row, in the order of the rows. Every
+        completion begins with a space. The only exceptions are the format ``text``, and
+        the format ``prompt/completion`` if its columns contain texts rather than
+        conversations: in these, the texts are not changed.
 
     Raises:
         DataError: No known format has these columns, or a row is invalid in its format;

@@ -14,7 +14,7 @@ __all__ = ["accelerator_of_processes", "stop_signals"]
 
 @contextmanager
 def stop_signals(wanted: bool) -> Iterator[threading.Event]:
-    """Provide, as a context manager, an event that signals set so that training stops.
+    """Return a context manager with an event that is set when a signal asks to stop training.
 
     A second signal raises ``KeyboardInterrupt``. After the block, the former signal
     handlers are restored.

@@ -23,7 +23,7 @@ __all__ = ["LossTable", "PaddingCount", "Reports"]
 
 
 class LossTable:
-    """Losses of all updates, stored as tables (for checkpoints) and as rows of newer updates.
+    """Losses of all updates: tables of earlier updates, and rows of the latest ones.
 
     Args:
         tables: Tables of earlier updates from a checkpoint, with the columns of

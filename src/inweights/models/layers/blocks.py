@@ -50,10 +50,10 @@ class Memory(nn.Module):
         self.values = Linear(replicas, config.memory, width, bias=False)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return what each state reads from the memory, ``[R, S, D]``.
+        """Return the vector that each state reads from the memory, ``[R, S, D]``.
 
-        This is a weighted mean of the memory's trained values. The weights are the
-        softmax of the products of the normalised state with the trained keys.
+        The vector is a weighted mean of the memory's trained values. The weights are
+        the softmax of the products of the normalised state with the trained keys.
 
         Args:
             x: States, ``[R, S, D]`` (``R`` replicas, ``S`` tokens, width ``D``).

@@ -48,10 +48,10 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
         """Build the model: call the factory once per seed, and stack the modules as replicas.
 
         The module draws its own initial values: torch, NumPy and ``random`` are seeded
-        during the call of the factory, and their states are restored. Arguments are
-        ``vocabulary`` (number of tokens) and ``seeds`` (root seeds, or their number);
-        ``inits`` and ``candidates`` are ignored. All tokens have logits. A UserWarning
-        is issued if the replicas cannot be called in a batch.
+        during the call of the factory, and their states are restored afterwards. The
+        arguments are ``vocabulary`` (number of tokens) and ``seeds`` (root seeds, or
+        their number); ``inits`` and ``candidates`` are ignored. All tokens have logits.
+        A UserWarning is issued if the replicas cannot be called in a batch.
 
         Raises:
             ConfigError: There are no seeds, or one is not between 0 and ``2**63 - 1``;
@@ -127,7 +127,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of each file named by an option, keyed by path; raises DataError if unreadable."""
+        """Hashes of the files that options name, keyed by path; DataError if one is unreadable."""
         return files_of(self.options)
 
     @property
@@ -157,7 +157,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
             code), one for each replica.
         vocabulary: Number of tokens of the worlds that the model reads.
         outputs: Number of tokens for which the module itself returns logits.
-        tokens: The module's ids of the world's tokens; empty if both use the same ids.
+        tokens: The module's ids of the world's tokens; empty if the world uses them.
         names: Names that the tokens of a world must have; empty if they are unknown.
         answers: Score of an answer with several ids: ``first`` (the score of the first
             id) or ``sum`` (the sum of the log-probabilities of all ids).
@@ -187,7 +187,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the weights file, keyed by path; raises DataError if the file is unreadable."""
+        """Hash of the weights file, keyed by its path; an unreadable file raises a DataError."""
         return {self.path: fingerprint(self.path)} if self.path else {}
 
     @property

@@ -100,7 +100,7 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], path: str) -> None:
 
     Args:
         module: The module, changed in place.
-        state: Tensors by the names of the module's ``state_dict``. For a tied
+        state: Tensors, keyed by their names in the module's ``state_dict``. For a tied
             parameter, one of its names is enough.
         path: Name of the source in messages.
 

@@ -88,7 +88,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """Row of a table of differences, shared by trials with the same value, statement and reason.
+    """Row of a table that compares the settings of trials with what a paper states.
+
+    Trials with the same value, origin, statement and reason share one row.
 
     Attributes:
         setting: Path of the setting, without the indices of lists.
@@ -96,8 +98,8 @@ class DifferenceRow:
         whose: Origin of the value: ``paper`` (stated in the paper), ``code`` (from its
             code), ``smaller`` (a smaller size), ``ours`` (our own choice) or
             ``unclassified`` (not mentioned anywhere, which is an error).
-        stated: What the paper and its code state, as text; ``not mentioned`` if they do
-            not mention the setting.
+        stated: Text that says what the paper and its code state; ``not mentioned`` if
+            they do not mention the setting.
         why: Reason for our own choice of the value; otherwise empty.
     """
 
@@ -112,7 +114,7 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
     """Return how closely some trials follow the paper's protocol.
 
     Args:
-        trials: The differences of each trial or computation, as
+        trials: The comparisons of the settings of each trial or computation, as
             :func:`~.compare.compare` returns them.
 
     Returns:
@@ -134,15 +136,16 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
 
 
 def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
-    """Return the distinct rows of a table of differences, ordered by the origin of the value.
+    """Return a table that compares the settings of trials with what a paper states.
 
-    Rows come in this order: settings that are not classified; our own choices (values
-    that the paper does not state, or that differ from the paper's values); smaller
-    sizes; values as in the paper's code; and values as in the paper.
+    The rows are ordered by the origin of the value: settings that are not classified;
+    our own choices (values that the paper does not state, or that differ from the
+    paper's values); smaller sizes; values as in the paper's code; and values as in the
+    paper.
 
     Args:
-        trials: The differences of each trial, as :func:`~.compare.compare` returns
-            them.
+        trials: The comparisons of the settings of each trial, as
+            :func:`~.compare.compare` returns them.
 
     Returns:
         One :class:`DifferenceRow` for each combination of setting, value, origin,

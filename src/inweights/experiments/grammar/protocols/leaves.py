@@ -35,7 +35,7 @@ class Subject:
 
 
 def subjects_of(plan: Plan) -> Iterator[Subject]:
-    """Yield a :class:`Subject` for every trial, then for every computation, of a plan.
+    """Yield a :class:`Subject` for every trial and then for every computation of a plan.
 
     Settings without an effect are left out. These are settings that have no effect
     because of other settings, and settings that never have an effect (:data:`NAMES`).

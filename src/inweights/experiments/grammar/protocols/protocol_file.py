@@ -95,7 +95,7 @@ class PaperSetting(Config):
 
     @property
     def text(self) -> str:
-        """What the paper and its code state about the setting, and where, as text.
+        """Text that says what the paper and its code state about the setting, and where.
 
         Example:
             >>> PaperSetting(paper=12, place="B.2", code=6, at="config.py:80").text
@@ -194,8 +194,8 @@ def read_protocol(path: Path) -> PaperProtocol:
 def absent() -> Mapping[str, Any]:
     """Return the values at which settings have no effect, keyed by patterns of their paths.
 
-    They are used for settings that a paper does not mention. For example, a paper that
-    does not mention dropout is assumed to use none.
+    A setting that a paper does not mention is assumed to have such a value in the
+    paper. For example, a paper that does not mention dropout is assumed to use none.
 
     Returns:
         A mapping from patterns of paths, in which ``*`` stands for any characters, to
@@ -271,7 +271,7 @@ def named(pattern: str, path: str) -> bool:
 
 
 def in_words(value: Any) -> str:
-    """Return a value as the text that is shown on pages.
+    """Return a value as the text that is shown on the pages of a report.
 
     Booleans become ``yes`` and ``no``; ``None`` and an empty text, list or mapping
     become ``none``; floats have up to six significant digits; items of a list are

@@ -12,12 +12,12 @@ from inweights.experiments.grammar.variation.paths import walk
 
 
 def is_several(part: Any) -> bool:
-    """Return whether a world, model or learner is given as several configs, not as one.
+    """Return whether several configs of a world, model or learner are given instead of one.
 
     Several configs are given as a mapping, list or tuple.
 
     Args:
-        part: The value that was given.
+        part: The value that was given for the world, model or learner.
     """
     return isinstance(part, Mapping | list | tuple)
 
