@@ -260,7 +260,7 @@ def update_parameters(
     shards: Shards | None,
     batch: Batch,
 ) -> Float[Tensor, " R"]:
-    """Make one update of the parameters from a batch.
+    """Update the parameters once, with the gradients of a batch.
 
     Args:
         compute: Function that returns the losses ``[R]`` of a batch and writes their

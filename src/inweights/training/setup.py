@@ -93,7 +93,7 @@ class TrainingSetup:
         return about
 
     def updates_follow(self, phase: int) -> bool:
-        """Return whether a phase or any later phase makes updates.
+        """Return whether a phase or any later phase has at least one step.
 
         Args:
             phase: Index of the phase; if it equals the number of phases, the result is

@@ -226,7 +226,7 @@ class _SharedCheckpoint:
             self._file.write(state)
 
     def read(self, device: torch.device | str) -> ReplicaState | None:
-        """Return the state that the first rank reads; its tables are missing on other ranks."""
+        """Return the state that the first rank reads; on other ranks, it contains no tables."""
         state = self._file.read(device) if self._file else None
         tensors: dict[str, Tensor] = {}
         words = b""

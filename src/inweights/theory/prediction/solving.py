@@ -29,8 +29,9 @@ class Solving:
             correct failing queries.
         state: File in which the state of a large program is stored, and from which an
             interrupted prediction continues. If empty, nothing is stored.
-        intervals: Whether to prove for each margin an interval that contains the margin
-            at every optimum. The proofs may take half of ``seconds``.
+        intervals: Whether to compute for each margin an interval that is proved to
+            contain the margin at every optimum. The proofs may take half of
+            ``seconds``.
     """
 
     answers: str = "several"

@@ -143,11 +143,11 @@ def solve_whole(
 
 
 def solve_with_additions(world: World, **options: Any) -> tuple[Solved, str]:
-    """Solve one program for a world with added facts, and return the solution without a remark.
+    """Solve one program for a world with added facts, and return an empty string as the remark.
 
     The remark of :func:`solve_whole` is about the gap. It is left out because the
-    search for advice would show it as the reason why facts cannot be stored. This
-    function raises the same errors as :func:`solve_whole`.
+    search for advice would show it as the reason why facts cannot be stored. Errors of
+    :func:`solve_whole` propagate.
 
     Args:
         world: Facts and queries.

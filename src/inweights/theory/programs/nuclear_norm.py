@@ -220,7 +220,7 @@ class _Iteration(Splitting):
         self.split()
 
     def advance(self) -> None:
-        """Make one iteration, and store the previous point."""
+        """Perform one iteration, and store the previous point."""
         self._former = self.z, self.s
         super().advance()
 

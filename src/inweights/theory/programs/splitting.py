@@ -1,4 +1,4 @@
-"""Make one iteration of the splitting that solves program (2), for all its solvers.
+"""Perform one iteration of the splitting that solves program (2), for all its solvers.
 
 :class:`Splitting` stores the state, and :class:`Anderson` accelerates the iteration.
 :mod:`~inweights.theory.programs.nuclear_norm` explains the splitting and adds the

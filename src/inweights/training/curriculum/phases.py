@@ -39,7 +39,7 @@ class Phase(Config):
         roles: Roles of the training facts, each with its weight in the loss (its
             multiplicity in the training multiset). If empty, the model is trained on
             all facts with weight 1.
-        steps: Number of updates, at least 0; with 0, the phase makes no update.
+        steps: Number of updates, at least 0; with 0, nothing is trained.
         batch: Number of facts per step, drawn from the facts of each prompt length in
             proportion to their number; 0 for all facts (the full batch). Alternatively
             a number for each role, as in ``{"path": 32}``, where 0 means all facts of
@@ -101,10 +101,10 @@ class Phase(Config):
     Raises:
         ConfigError: ``steps`` or a size in ``batch`` is negative; ``batch`` names a
             role twice, or one that is not in a given ``roles``; a weight of a role is
-            not above 0 and finite; no token or no parameter is left to train; ``at`` is
-            given without a loss function; or a user's function or class cannot be
-            stored or loaded. (Whether the world has the roles and the model has the
-            parameters is checked when training starts.)
+            not above 0 and finite; there is no token to predict or no parameter to
+            train; ``at`` is given without a loss function; or a user's function or
+            class cannot be stored or loaded. (Whether the world has the roles and the
+            model has the parameters is checked when training starts.)
         DataError: A file on which a user's code depends cannot be read.
 
     Example:

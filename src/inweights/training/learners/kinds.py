@@ -26,7 +26,7 @@ __all__ = ["Curriculum", "Descent", "Fixed", "Learner", "Optimum"]
 
 @runtime_checkable
 class OwnLearner(Protocol):
-    """Interface for user-defined learners: a config with a tag, ``steps`` and ``learn``.
+    """Interface for user-defined learners: configs with a tag, ``steps`` and a method ``learn``.
 
     :func:`register_learner` adds such a class to the known learners.
     """

@@ -106,7 +106,7 @@ class FlatParameters:
         Raises:
             ConfigError: A pattern of ``moves`` matches no parameter; a pattern of
                 ``freezes`` matches none of the parameters that ``moves`` matches; or no
-                parameter is left to train.
+                parameter remains to be trained.
         """
         matched = _matching(self.names, moves)
         frozen = _matching(matched, freezes)

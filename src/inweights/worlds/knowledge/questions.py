@@ -1,7 +1,7 @@
 """Questions that a set of triples raises but does not answer directly, by kind.
 
-- ``composition`` asks for the end of a chain of two facts, with the prompt
-  ``(a, r1, r2)``; ``chain`` asks for the end of a chain of three facts.
+- ``composition`` asks for the last entity of a chain of two facts, with the prompt
+  ``(a, r1, r2)``; ``chain`` asks for the last entity of a chain of three facts.
 - ``reversal`` asks for the subject of a fact, ``(b, r')``, if some facts of ``r`` are
   stated in both directions, by ``r`` and its inverse ``r'``.
 - ``implication`` asks for the object of a relation that an entity lacks, if at least
@@ -60,11 +60,11 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
         rows: Subject, relation and object of the facts, as token ids, without
             identities.
         kinds: Kinds of questions to return; by default all kinds. A ``composition``
-            asks for the end of a chain of two facts, a ``chain`` for the end of a chain
-            of three facts, and a ``reversal`` for the subject of a fact. An
-            ``implication`` asks for the value of a relation that no fact states for an
-            entity, if similar entities agree on this value; an ``unstated`` question is
-            the same if they do not agree. The names are not checked.
+            asks for the last entity of a chain of two facts, a ``chain`` for the last
+            entity of a chain of three facts, and a ``reversal`` for the subject of a
+            fact. Questions of the other two kinds ask for the value of a relation that
+            no fact states for an entity: ``implication`` if similar entities agree on
+            this value, and ``unstated`` if they do not. The names are not checked.
 
     Returns:
         Dictionary that maps each kind to prompts ``[Q, T]`` and answers ``[Q, 1]``, as

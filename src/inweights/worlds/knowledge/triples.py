@@ -40,11 +40,11 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             small sets of real facts that come with the package.
         identity: Whether identities ``b → b`` of all bridges are facts; or the fraction
             (0 to 1) of the bridges that have one, drawn with the seed. A bridge is the
-            object of a triple and the subject of another. A tuple of names selects
-            bridges. The name of a relation selects its objects. The name of a level
-            (``bridge``, ``second bridge``, …) selects the bridges whose distance from
-            an entity that is not an object is one, two, … facts. Identities in the file
-            are always facts.
+            object of one triple and the subject of another one. A tuple of names
+            selects bridges. The name of a relation selects its objects. The name of a
+            level (``bridge``, ``second bridge``, …) selects the bridges whose distance
+            from an entity that is not an object is one, two, … facts. Identities in the
+            file are always facts.
         questions: ``all``, or kinds of questions (:mod:`.questions`) joined by commas:
             ``composition``, ``chain``, ``reversal``, ``implication``, ``unstated``.
         query: Query for a database, if :attr:`path` is the address of one.
@@ -145,7 +145,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         return self.world(self.read(), seed)
 
     def read(self) -> Knowledge:
-        """Read the facts without building a world; raises the errors of :func:`read_knowledge`."""
+        """Read the facts, without building a world, by calling :func:`read_knowledge`."""
         return read_knowledge(
             self.path,
             query=self.query,

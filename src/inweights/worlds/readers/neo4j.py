@@ -39,13 +39,13 @@ def export_facts(
 
     Args:
         path: The file, used in error messages.
-        rows: Line and cells of each row, starting with the header, which must have the
-            columns of :func:`is_export`.
+        rows: Line number and cells of each row, starting with the header, which must
+            have the columns of :func:`is_export`.
         remarks: List to which a remark on how the file was read is appended.
 
     Yields:
-        Line and fact of each relationship. A node is named by :func:`node_name`, or
-        else by its id.
+        Line number and fact of each relationship. A node is named by
+        :func:`node_name`, or else by its id.
 
     Raises:
         DataError: There are no relationships, or one lacks its type.
@@ -88,13 +88,13 @@ def export_record_facts(
 
     Args:
         path: The file, used in error messages.
-        records: Line and object of each record, for which :func:`is_export_record` is
-            true.
+        records: Line number and object of each record, for which
+            :func:`is_export_record` is true.
         remarks: List to which a remark on how the file was read is appended.
 
     Yields:
-        Line and fact of each relationship. A node is named by :func:`node_name`, or
-        else by its id.
+        Line number and fact of each relationship. A node is named by
+        :func:`node_name`, or else by its id.
 
     Raises:
         DataError: There are no relationships, or one lacks its type or an end.

@@ -68,7 +68,7 @@ def is_wikidata(path: Path) -> bool:
 
 
 def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
-    """Yield the statements of all Wikidata items as facts, in order, with their items' lines.
+    """Yield the statements of all Wikidata items as facts, each with the line of its item.
 
     For each property of an item, only the statements with the best rank are read. Dates
     are written with their known precision (``1952-03-11``, ``1952-03``, ``1952``), and

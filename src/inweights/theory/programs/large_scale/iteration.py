@@ -1,4 +1,4 @@
-"""Make one iteration of the splitting of program (2) in single precision, block by block.
+"""Perform one iteration of the splitting of program (2) in single precision, block by block.
 
 :class:`Iteration` is the state of the splitting that :mod:`~.splitting` explains, and
 starts near the optimum. It stores no array of all prompts times all outputs, but only
@@ -41,7 +41,7 @@ _KEPT = ("at", "price", "moved")
 
 
 class Iteration:
-    """State of the splitting method for program (2); :meth:`advance` makes one iteration.
+    """State of the splitting method for program (2); :meth:`advance` performs one iteration.
 
     Args:
         program: Program (2), whose constraints come from the facts.

@@ -132,7 +132,7 @@ def expected_soft_seconds(facts: int, inputs: int, outputs: int) -> float:
 
 
 class _Iteration:
-    """State of the splitting; :meth:`advance` makes one iteration.
+    """State of the splitting; :meth:`advance` performs one iteration.
 
     Args:
         program: The facts.
@@ -178,7 +178,7 @@ class _Iteration:
         return self._scaled / self._strength[:, None]
 
     def advance(self) -> None:
-        """Make one over-relaxed iteration of the splitting method."""
+        """Perform one over-relaxed iteration of the splitting method."""
         target = np.float32(COUPLING) * self._by_logits + self.z - self._z_price
         w = self._solve(target)
         over = self._over

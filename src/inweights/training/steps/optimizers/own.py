@@ -98,7 +98,7 @@ class OwnOptimizer:
             self.param_groups += optimizer.param_groups
 
     def step(self, again: Callable[[], Tensor]) -> None:
-        """Make one update of all replicas from the gradients in :class:`FlatParameters`.
+        """Update all replicas once, with the gradients in :class:`FlatParameters`.
 
         Args:
             again: Function that computes the losses ``[R]`` and the gradients at the

@@ -17,7 +17,7 @@ from inweights.models.base import Model
 from inweights.training.batches.batch import Batch
 from inweights.worlds.arrays import Float
 
-#: Function that makes one update of the parameters from a batch, and returns the loss
+#: Function that updates the parameters once from a batch, and returns the loss
 #: of each replica, ``[R]``.
 Update = Callable[[Batch], Tensor]
 #: Number of updates before the capture, in which libraries choose their kernels and
@@ -46,8 +46,8 @@ class CapturedUpdate:
     captured batch, and learning rates are tensors on the device.
 
     Args:
-        update: Function that makes an update from a batch, and returns the losses. The
-            shapes of batches must be the same at every call.
+        update: Function that updates the parameters from a batch, and returns the
+            losses. The shapes of batches must be the same at every call.
         optimizer: Optimizer whose learning rates are read at each call.
         device: The CUDA device.
 
@@ -61,7 +61,8 @@ class CapturedUpdate:
         """Prepare an update, which is captured as a CUDA graph at its fourth call.
 
         Args:
-            update: Function that makes an update from a batch, and returns the losses.
+            update: Function that updates the parameters from a batch, and returns the
+                losses.
             optimizer: Optimizer whose learning rates are read at each call.
             device: The CUDA device.
 

@@ -146,7 +146,7 @@ def _is_large_product(call: Call) -> bool:
 
 
 def transposed_products(calls: Sequence[Call], result: Tensor) -> list[Call]:
-    """Compute each product in transposed layout if it is only read transposed.
+    """Compute each product in transposed layout if it is only read in transposed form.
 
     Reading the product is then faster. By ``(A B)ᵀ = Bᵀ Aᵀ``, each entry is a sum of
     the same products in either layout. Whether they are summed in the same order

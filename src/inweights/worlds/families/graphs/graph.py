@@ -51,11 +51,12 @@ class Graph(Config, tag_field="kind", tag="graph"):
     Attributes:
         shape: ``path-star``: ``arms`` paths that share their root. ``tree-star``: a
             root with ``arms`` children; every other inner node has ``branches``
-            children. ``grid``: ``rows × columns``. ``cycle``: ``n`` nodes.
-            ``irregular``: 16 nodes in two components (C.3). ``file``: the graph in
-            :attr:`file`. ``edges``: the edges in :attr:`links`. ``karate-club``,
-            ``florentine-families``, ``davis-southern-women`` and ``les-miserables`` are
-            social networks (:mod:`inweights.worlds.families.graphs.shapes`).
+            children. ``grid``: ``rows × columns`` nodes. ``cycle``: ``n`` nodes.
+            ``irregular``: 16 nodes in two components (Geometric Memory, C.3). ``file``:
+            the graph in :attr:`file`. ``edges``: the edges in :attr:`links`.
+            ``karate-club``, ``florentine-families``, ``davis-southern-women`` and
+            ``les-miserables`` are social networks
+            (:mod:`inweights.worlds.families.graphs.shapes`).
         arms: Number of arms of a star, at least 1.
         nodes: Number of nodes on a path of a star, root and leaf included, at least 2.
         branches: Number of children of an inner node of a tree-star.

@@ -99,7 +99,7 @@ def table_rows(
 
     Args:
         path: The file, used in error messages.
-        rows: Line and cells of each row, with the header if there is one.
+        rows: Line number and cells of each row, with the header if there is one.
         layout: Header and columns, as specified by the caller.
         remarks: List to which remarks on assumptions are appended.
         line: Unit of the row numbers in messages, such as ``line`` or ``row``.

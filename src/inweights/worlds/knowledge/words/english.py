@@ -103,7 +103,7 @@ def a(noun: str) -> str:
 
 
 def question(subject: str, verb: str) -> str:
-    """Return a question for the object of a verb.
+    """Return a question that asks for the object of a verb.
 
     Args:
         subject: Person or thing that the question is about.

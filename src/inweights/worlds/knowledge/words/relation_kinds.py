@@ -46,6 +46,6 @@ class KindOfRelation(Config):
 
 @lru_cache(maxsize=1)
 def kinds_of_relations() -> dict[str, KindOfRelation]:
-    """Return the package's kinds of relations, with the keys ``person``, ``name`` and ``other``."""
+    """Return the kinds ``person``, ``name`` and ``other`` of ``kinds.toml``, keyed by name."""
     tables = load_toml(Path(__file__).with_name("kinds.toml"))
     return {name: decode(KindOfRelation, table) for name, table in tables.items()}

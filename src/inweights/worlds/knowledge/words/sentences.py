@@ -77,7 +77,7 @@ def fill(
         templates: Templates with ``{subject}``, then ``{object}``; at least one.
         subject: Name that replaces ``{subject}``.
         thing: Name that replaces ``{object}``.
-        index: Index of the template; larger indices wrap around.
+        index: Index of the template; an index beyond the last one wraps around.
 
     Returns:
         The prompt, and the completion with a space before it and the end of the

@@ -180,7 +180,7 @@ class Wording(Config):
             relation: Name of the relation.
             subject: Name of the subject; further wordings also use its aliases.
             thing: Name of the object.
-            index: Index of the wording; larger indices wrap around.
+            index: Index of the wording; an index beyond the last one wraps around.
         """
         names = (subject, *self.aliases.get(subject, ()))
         return fill(self.templates(relation), names[index % len(names)], thing, index)
@@ -190,7 +190,7 @@ class Wording(Config):
 
         Args:
             entity: Name of the entity.
-            index: Index of the wording; larger indices wrap around.
+            index: Index of the wording; an index beyond the last one wraps around.
         """
         return fill(IDENTITY, entity, entity, index)
 
@@ -203,7 +203,7 @@ class Wording(Config):
             relation: Name of the relation.
             subject: Name of the subject, for the completion, such as ``" Ann."``.
             thing: Name of the object, which becomes part of the prompt.
-            index: Index of the wording; larger indices wrap around.
+            index: Index of the wording; an index beyond the last one wraps around.
         """
         noun, verb = self.sense(relation)
         if not noun:
@@ -235,7 +235,7 @@ class Wording(Config):
         return f"{start} {verb}"
 
     def ask(self, relations: Sequence[str], subject: str) -> str:
-        """Return a question for the end of a chain of relations.
+        """Return a question that asks for the last entity of a chain of relations.
 
         Args:
             relations: Relations of the chain, beginning at the subject; at least one.
@@ -265,13 +265,13 @@ class Wording(Config):
     def derive(
         self, relations: Sequence[str], subject: str, thing: str, index: int
     ) -> tuple[str, str]:
-        """Return prompt and completion for the end of a chain; :meth:`chain` uses another wording.
+        """Return prompt and completion of a chain; the wording differs from that of :meth:`chain`.
 
         Args:
             relations: Relations of the chain, beginning at the subject; at least two.
             subject: Name of the subject.
-            thing: Name of the end of the chain.
-            index: Index of the wording, 0 to 2; larger indices wrap around.
+            thing: Name of the last entity of the chain.
+            index: Index of the wording, from 0 to 2; larger indices wrap around.
 
         Example:
             >>> path = ["born_in", "country"]

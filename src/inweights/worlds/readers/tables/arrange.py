@@ -81,7 +81,7 @@ def arrange(
 
     Args:
         path: The file, used in error messages.
-        rows: Line and cells of each row, including the first one.
+        rows: Line number and cells of each row, including the first one.
         layout: Header and columns, as specified by the caller; ``wide`` has no effect.
         needed: Roles of the required columns: ``FACTS`` (``subject``, ``relation``,
             ``object``) or ``EDGES`` (``subject``, ``object``).

@@ -59,8 +59,8 @@ def is_header(
 
     Args:
         path: The file, used in error messages.
-        rows: Line and cells of each row; at least one.
-        given: The caller's answer; ``None`` to infer it.
+        rows: Line number and cells of each row; at least one row.
+        given: Whether the caller says that the row is a header; ``None`` to infer this.
         needed: Roles of the required columns: ``FACTS`` (``subject``, ``relation``,
             ``object``) or ``EDGES`` (``subject``, ``object``).
 

@@ -149,7 +149,7 @@ def has_clear_word(names: Sequence[str]) -> bool:
 
 
 def is_numbered(names: Sequence[str]) -> bool:
-    """Return whether names only number the columns: ``col1, col2, col3``, or ``0, 1, 2``.
+    """Return whether names are only numbers of columns: ``col1, col2, col3``, or ``0, 1, 2``.
 
     Args:
         names: Cells of a header. If there is only one, the result is False.

@@ -93,7 +93,7 @@ def usual_width(rows: Sequence[tuple[int, list[str]]]) -> int:
     """Return the most frequent number of cells per row, or 0 if there are no rows.
 
     Args:
-        rows: Line and cells of each row.
+        rows: Line number and cells of each row.
     """
     counts = Counter(len(cells) for _, cells in rows)
     return max(counts, key=lambda width: (counts[width], width), default=0)
