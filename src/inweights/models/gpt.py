@@ -111,7 +111,7 @@ class GPT(Model):
 
     @property
     def passes(self) -> list[nn.Module]:
-        """All blocks in the order in which they are applied: once in order for each loop."""
+        """All blocks in the order of their application; each loop applies every block once."""
         return [*self.blocks] * self.loops
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:

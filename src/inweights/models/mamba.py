@@ -161,7 +161,7 @@ def _norm(config: MambaConfig, replicas: int) -> RMSNorm | LayerNorm:
 
 
 class Block(nn.Module):
-    """Mamba block: norm, input projection (to stream and gate), mixer, output projection.
+    """Mamba block: a norm, a projection to stream and gate, a mixer, and an output projection.
 
     Args:
         config: Settings of the Mamba.

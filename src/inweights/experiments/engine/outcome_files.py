@@ -86,11 +86,11 @@ def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
 
 @contextmanager
 def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[None]:
-    """Return a context manager that replaces errors in its block with errors that name the cause.
+    """Return a context manager that adds a statement of what failed to errors in its block.
 
     Args:
-        what: The cause, such as ``PATH cannot be judged``, placed before the message;
-            if empty, errors are not changed.
+        what: Statement such as ``PATH cannot be judged``, which is placed before the
+            message of the error; if empty, errors are not changed.
         kind: Class of the error that is raised instead.
         hint: Advice that is appended to the message; by default none.
 

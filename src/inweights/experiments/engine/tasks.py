@@ -100,8 +100,8 @@ class LearnTask:
     def dependencies(self) -> Any:
         """Nested lists of the configs and probes, which may refer to files or user code.
 
-        The list contains ``[world, model, learner]`` for each trial, followed by
-        ``[partial of the probe]`` for each measure.
+        The list contains ``[world, model, learner]`` for each trial, followed by a list
+        for each measure, whose only item is the probe bound to its options.
         """
         parts = [[trial.world, trial.model, trial.learner] for trial in self.trials]
         return [*parts, *([measure.call] for measure in self.measures)]
@@ -173,7 +173,7 @@ class LearnTask:
 
     @property
     def about(self) -> str:
-        """Labels of the first run and range of all seeds: ``gpt, n=10, seeds 0 to 7``."""
+        """Labels of the first run, and range of all seeds, such as ``n=10, seeds 0 to 7``."""
         return _with_seeds(
             in_words(self.runs[0].trial.labels), [run.seed for run in self.runs]
         )
@@ -244,13 +244,13 @@ class ComputeTask:
 
     @property
     def about(self) -> str:
-        """Table, labels and range of the seeds as text, such as ``bound of n=3, seed 0``."""
+        """Name of the table, labels, and range of seeds, such as ``bound of n=3, seed 0``."""
         seeds = [seed for _, seed in self.members] if self.computation.seeded else []
         return _with_seeds(self.title, seeds)
 
     @property
     def steps(self) -> int:
-        """Estimated cost for all seeds, as the number of updates of a small model."""
+        """Estimated cost for all seeds, expressed as a number of updates of a small model."""
         return self.computation.effort * len(self.members)
 
 

@@ -154,7 +154,7 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Computation:
-    """A function that returns a table without training a model, such as a step of a proof.
+    """A function that returns a table without training a model, such as a check of a proof.
 
     Attributes:
         name: Name of the table.

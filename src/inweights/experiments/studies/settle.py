@@ -40,7 +40,7 @@ class _SpentError(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Settled:
-    """Result of judging the undecided claims of a run with more seeds.
+    """Result of using more seeds to judge the undecided claims of a recipe.
 
     Attributes:
         outcome: The run with the recipe's own seeds, or with one new seed if results of

@@ -55,8 +55,8 @@ class Study:
     Attributes:
         world: Config of the world, several configs, or a function of a seed.
         model: Config of the architecture, several configs, or a trained model. If it is
-            ``None``, the model is Node2Vec for a ``Descent``, no model for other
-            learners without phases, and otherwise a GPT of suitable size.
+            ``None``, the default is a GPT that fits the largest world; for a
+            ``Descent`` it is Node2Vec, and an ``Optimum`` has no model.
         learner: Config of the training, or several configs; ``None`` for the default
             learner of the world's family; trained models are then not trained further.
         over: Varied settings: a mapping from paths to values, or a list of points.

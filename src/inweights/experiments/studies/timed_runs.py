@@ -178,8 +178,8 @@ def time_runs(
     """Time a few steps of the smallest, the largest and up to four intermediate training runs.
 
     Args:
-        descents: The tasks, each with a ``Curriculum`` of at least one step; may be
-            empty.
+        descents: The tasks, each with a ``Curriculum`` of at least one step. An empty
+            sequence is allowed.
         device: Torch device of the models.
         budget: Processor time in seconds after which no further task is timed, once two
             have been timed; by default 0.4. For long tasks it is at least 1/300 of the

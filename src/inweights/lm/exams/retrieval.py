@@ -21,9 +21,10 @@ def with_retrieved(
 ) -> list[Question]:
     """Return questions whose prompts begin with facts that BM25 retrieves.
 
-    Half of the facts are retrieved with the question as the search text, and the other
-    half with the question together with the first half. Facts that share no word with
-    these texts are not used. The field ``steps`` of the returned questions is empty.
+    The first half of the facts is retrieved with the question as the search text. For
+    the second half, the search text is the question together with the facts of the
+    first half. Facts that share no word with the search text are not used. The field
+    ``steps`` of the returned questions is empty.
 
     Args:
         questions: The questions.

@@ -33,7 +33,7 @@ _SPEAKERS = {
 
 @dataclass(frozen=True)
 class RowFormat:
-    """Format of training data: which columns are the prompt and the completion.
+    """Format of training data, which determines the prompt and the completion of a row.
 
     Attributes:
         name: Usual name of the format.

@@ -25,7 +25,7 @@ Elementwise = Callable[[Tensor], Tensor]
 
 
 class Draw(Protocol):
-    """Function that fills a parameter from ``N(0, σ²)``, replica by replica."""
+    """Function that fills a parameter with random numbers from ``N(0, σ²)`` for each replica."""
 
     def __call__(
         self,

@@ -91,7 +91,7 @@ def number_of(vocabulary: Vocabulary | int | None, usual: int = 0) -> int:
     """Return the number of tokens of a vocabulary.
 
     Args:
-        vocabulary: A vocabulary, the number itself, or ``None``.
+        vocabulary: A vocabulary, its number of tokens, or ``None``.
         usual: Number that is returned if ``vocabulary`` is ``None``.
     """
     if vocabulary is None:

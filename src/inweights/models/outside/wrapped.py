@@ -187,7 +187,7 @@ class Wrapped(ModuleCaller):
 
     @property
     def decodable(self) -> tuple[str, ...]:
-        """Names of layers whose states :meth:`decode` maps to logits; the last is ``logits``."""
+        """Names of layers that :meth:`decode` can map to logits; the last name is ``logits``."""
         return (*self._form.lens, LOGITS)
 
     def decode(
