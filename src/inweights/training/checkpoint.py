@@ -276,8 +276,8 @@ class Checkpoint(StateFile[ReplicaState]):
             file with a different key is rejected.
         options: Keyword arguments ``every_seconds``, ``every_steps`` and ``saved`` of
             :class:`StateFile`: number of seconds between two writes (20 by default),
-            number of updates between two writes (replaces the seconds if above 0), and
-            a function that is called after each write.
+            number of updates between two writes (replaces ``every_seconds`` if above
+            0), and a function that is called after each write.
 
     Raises:
         DataError: An option has a name other than these three.

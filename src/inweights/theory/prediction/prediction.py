@@ -73,9 +73,9 @@ class Prediction:
             ``out_of_distribution``.
             The verdict is ``follows`` if the margin is above the tolerance, ``fails``
             if it is below minus the tolerance, and otherwise ``tied``. Queries of the
-            role ``unstated`` have no correct answer; their ``margin`` is the lead over
-            the next best output, ``expected`` is null, and the verdict is ``asserted``
-            if the lead is above the tolerance, otherwise ``open``.
+            role ``unstated`` have no correct answer; their ``margin`` is the difference
+            between the two largest logits, ``expected`` is null, and the verdict is
+            ``asserted`` if the margin is above the tolerance, otherwise ``open``.
         let_go: Facts that are not used: ``fact`` (its index), ``statement``,
             ``instead`` (the answer of the program), ``why``: ``left out`` (the fact is
             in no part) or ``answered otherwise by the program`` (the program, whose

@@ -54,9 +54,10 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
         ``tied`` (number of outputs within ``tie`` of the largest logit), ``expected``
         (fraction of these that are correct), ``role``, ``pattern`` (form of the prompt
         and answer) and ``out_of_distribution``. Queries of the role ``unstated`` have
-        no correct answer: their margin is the lead over the next best output, the
-        verdict is ``asserted`` if this is above ``tie`` and otherwise ``open``,
-        ``right_answers`` is 0, and ``chance`` and ``expected`` are null.
+        no correct answer: their margin is the difference between the two largest
+        logits, divided by ``solution.scale``; the verdict is ``asserted`` if the margin
+        is above ``tie`` and otherwise ``open``; ``right_answers`` is 0; and ``chance``
+        and ``expected`` are null.
     """
     world = solution.program.world
     queries = world.queries

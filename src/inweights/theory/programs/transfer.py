@@ -16,16 +16,16 @@ def transfer_margin(members: int, told: int) -> float:
     Program (2) of Identity Bridge (§4.3) minimises the nuclear norm of the matrix of
     logits ``W`` subject to a margin of at least 1 for every training fact.
 
-    All ``members`` of a group share a value of one relation. For ``told`` of them,
-    another fact gives a second value. For the other members, this second value follows,
-    correctly or not, with a margin of ``min(1, √(told / (members - told)))``, for any
-    number of groups. One example is therefore enough for any group. If facts give the
-    second value for half of the group, its margin for the other half is that of a
-    trained fact. The formula applies to :class:`~inweights.worlds.Implication` without
-    counter-examples, which are members that have the second value of another group. If
-    counter-examples outnumber the examples, the margin is negative. The formula is our
-    own. It was found on certified optima and is tested against them, but it is not
-    proved.
+    All ``members`` of a group share a value of one relation. For ``told`` of them (the
+    examples), another fact gives a second value. For the other members, this second
+    value follows, correctly or not, with a margin of ``min(1, √(told / (members -
+    told)))``, for any number of groups. A single example is therefore enough for any
+    group. If facts give the second value for half of the group, its margin for the
+    other half is that of a trained fact. The formula applies to
+    :class:`~inweights.worlds.Implication` without counter-examples. A counter-example
+    is a member that has the second value of another group. If there are more
+    counter-examples than examples, the margin is negative. The formula is our own. It
+    was found on certified optima and is tested against them, but it is not proved.
 
     Args:
         members: Number of members of one group, at least 2.

@@ -67,7 +67,7 @@ class Stop(Config):
 
 
 class Edit(Config):
-    """Edit of the weights before a phase, which gives new answers to several facts at once.
+    """Edit of the weights that gives new answers to several facts at once, before a phase.
 
     The root seed of the world determines a random order of the facts, and the first
     facts in this order are edited. Each edited fact gets the answer of the next fact

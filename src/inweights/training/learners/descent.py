@@ -29,9 +29,9 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
     :func:`inweights.train` minimises the mean loss over facts. The Node2Vec objective
     of the paper is a mean over the neighbours of each node, which differs from the mean
-    over facts if nodes have different degrees. Therefore this learner makes the updates
-    of :func:`inweights.theory.geometric_memory.node2vec.descend`, starting from the
-    model's initial parameters.
+    over facts if nodes have different degrees. Therefore this learner performs the
+    updates of :func:`inweights.theory.geometric_memory.node2vec.descend`, starting from
+    the model's initial parameters.
 
     Attributes:
         rate: Learning rate ``η``, above 0, for the loss summed over nodes.

@@ -57,7 +57,7 @@ class Components:
 
         Returns:
             Indices of its facts (NumPy), beginning with those of the node that occurs
-            in most facts of the component.
+            in the largest number of facts.
         """
         from scipy.sparse.csgraph import breadth_first_order
 
@@ -76,7 +76,7 @@ def whole_components(facts: Ids, nodes: Ids, *, total: int, most: int) -> Bools:
     are chosen as a whole, from the largest to the smallest, if they still fit. If the
     chosen facts are fewer than half of ``most``, and the largest component has more
     than ``most`` facts, a part of this component is chosen instead: the ``most`` facts
-    nearest to the node that occurs in most facts.
+    nearest to the node that occurs in the largest number of facts.
 
     Args:
         facts: Index of the fact of each of ``K`` mentions of a node, ``[K]``.

@@ -179,7 +179,7 @@ class Parameters:
         return (n - 1) * _nuclear_norm(one) + _nuclear_norm(means)
 
     def lemma_2(self, n: int) -> float:
-        """Return the nuclear norm of the full matrix, from Identity Bridge's formulas (6) and (7).
+        """Compute the full matrix's nuclear norm with formulas (6) and (7) of Identity Bridge.
 
         Args:
             n: Number of entities of each kind.
