@@ -143,7 +143,7 @@ def test_large_graphs_get_the_width_that_a_list_needs() -> None:
         (["broken.csv"], "broken.csv, line 2: expected two labels"),
         (
             ["triangle.csv"],
-            "in graph 'triangle', all nodes that a path connects are neighbours",
+            "in graph 'triangle', any two nodes that are connected by a path are neighbours",
         ),
         (["large.csv"], "'large' has 10,001 nodes; at most 10,000"),
         (["grid", "--set", "graphs=['grid']"], "unknown graph 'grid'"),
@@ -166,7 +166,7 @@ def test_bad_input_is_one_clear_line(
 def test_names_of_graphs_are_checked() -> None:
     with pytest.raises(ConfigError, match="no graph is given"):
         Settings(graphs=())
-    with pytest.raises(ConfigError, match="two graphs have the name karate-club"):
+    with pytest.raises(ConfigError, match="contain the name karate-club"):
         Settings(own={"karate-club": Graph()})
 
 

@@ -119,7 +119,7 @@ class WorldCase:
             assert statements[1:5:2] == list(statements)[1:5:2]
             for outside in (len(statements), -len(statements) - 1):
                 with pytest.raises(
-                    IndexError, match=f"no statement {outside}; there are"
+                    IndexError, match=f"index {outside} is out of range"
                 ):
                     statements[outside]
         assert max(len(repr(x)) for x in (world, world.facts, world.vocabulary)) < 200

@@ -95,7 +95,10 @@ def test_parts_are_one_config_a_list_or_names(tmp_path: Path) -> None:
     ]
     for wrong, message in (
         (iw.Study(WORLD, []), "the list for the model is empty"),
-        (iw.Study(WORLD, [iw.GPTConfig()] * 2), "name them in a dictionary"),
+        (
+            iw.Study(WORLD, [iw.GPTConfig()] * 2),
+            "give each a different name in a dictionary",
+        ),
         (
             iw.Study(WORLD, widths, over={"model": widths}),
             "'model' is varied by two axes",

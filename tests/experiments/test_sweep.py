@@ -125,7 +125,7 @@ RATE = "learner.phases.0.optimizer.rate"
         ({"world.n": []}, "over an empty list"),
         ({"world.n": 3}, "over a list of values, got 3"),
         ({"world.n": "34"}, "over a list of values, got '34'"),
-        ({"world.n": [3, 3]}, "two conditions have the same labels, n=3"),
+        ({"world.n": [3, 3]}, r"two conditions have the same labels \(n=3\)"),
         ({"world.n, model.width": [3, 4]}, "each value must have 2 entries, got 3"),
         ({"world.n": [3], "world.n, model.width": [(3, 8)]}, "varied by two axes"),
         ({"model": [3]}, "the model must be a config that builds one, .*; got 3"),

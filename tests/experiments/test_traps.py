@@ -64,7 +64,9 @@ def test_a_constant_of_the_graph_is_not_drawn_as_a_result(tmp_path: Path) -> Non
         measures=[iw.probes.spectral_energy],
     )
     assert Auto(table).draw().axes[0].get_ylabel() == "share of the energy"
-    with pytest.raises(DataError, match="cannot decide which column to draw; give one"):
+    with pytest.raises(
+        DataError, match="cannot determine which column to draw; set 'y'"
+    ):
         Auto(table.drop("cumulative")).draw()
 
 

@@ -66,7 +66,8 @@ def test_tokens_that_do_not_fit_are_not_guessed() -> None:
     with pytest.raises(DataError, match=r"but 'a1' and 'a2' both have \[1\]"):
         iw.wrap(plain, tokens={"a1": 1, "a2": 1})
     with pytest.raises(
-        DataError, match=r"must be from 0 to 63, the ids of 'GPT', got \[64\]"
+        DataError,
+        match=r"must have ids from 0 to 63, which are the ids of 'GPT', got \[64\]",
     ):
         iw.wrap(plain, tokens={"a1": 64})
     with pytest.raises(ConfigError, match="unknown option of a trained module 'token'"):

@@ -303,7 +303,9 @@ def test_an_empty_tokenizer_is_refused(
 ) -> None:
     folder = load_model("@tiny").save(tmp_path / "model")
     monkeypatch.setattr(AutoTokenizer, "from_pretrained", lambda *_, **__: [])
-    with pytest.raises(DataError, match="has no tokens; is the folder complete"):
+    with pytest.raises(
+        DataError, match="has no tokens; check that the folder is complete"
+    ):
         load_model(folder)
 
 
@@ -316,7 +318,7 @@ def test_a_download_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(AutoTokenizer, "from_pretrained", refuse)
     with pytest.raises(
-        DataError, match=r"cannot fetch the tokenizer of 'no/such'.*\(OSError\)"
+        DataError, match=r"cannot download the tokenizer of 'no/such'.*\(OSError\)"
     ):
         load_model("no/such", download=True)
     with pytest.raises(DataError, match="pass --download"):

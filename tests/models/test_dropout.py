@@ -49,7 +49,8 @@ def test_a_mask_drops_its_share_and_keeps_the_mean() -> None:
     assert not torch.equal(*dropped)
     dropping = DropoutMasks(torch.nn.Sequential(layer), seeds=[1, 2])
     refused = pytest.raises(
-        ConfigError, match=r"one seed of dropout masks per replica \(1\), got 2"
+        ConfigError,
+        match=r"one seed for the dropout masks of each replica \(1\), got 2",
     )
     with refused, dropping.at(0, 0):
         layer(x[:1])

@@ -82,12 +82,14 @@ def test_what_cannot_be_edited_is_refused() -> None:
     world = TwoHop(n=4).build()
     size = len(world.vocabulary)
     with pytest.raises(
-        ConfigError, match="requires a GPT with a residual stream and one loop"
+        ConfigError,
+        match=r"requires a GPT with gpt\.residual = true and gpt\.loops = 1",
     ):
         edits(EmbMLPConfig().build(vocabulary=size, seeds=[0]), world)
     looped = GPTConfig(layers=1, loops=2, width=8).build(vocabulary=size, seeds=[0])
     with pytest.raises(
-        ConfigError, match="requires a GPT with a residual stream and one loop"
+        ConfigError,
+        match=r"requires a GPT with gpt\.residual = true and gpt\.loops = 1",
     ):
         edits(looped, world)
     model = GPTConfig(layers=1, width=8).build(vocabulary=size, seeds=[0])

@@ -217,9 +217,13 @@ def test_what_cannot_be_steered_is_named() -> None:
         (
             {"add": "r1 r1", "position": "r1"},
             DataError,
-            "the position 'r1' exactly once, got 2",
+            "the position 'r1' exactly once, but has it 2 times",
         ),
-        ({"add": ("a1", "a2", "a3")}, DataError, "must contain two prompts; .* got 3"),
+        (
+            {"add": ("a1", "a2", "a3")},
+            DataError,
+            "must contain two prompts; .* got a list of length 3",
+        ),
         ({"scale": 2.0, "parts": ["fact"]}, ConfigError, "unknown part 'fact'"),
     ]
     for given, error, message in cases:

@@ -59,7 +59,9 @@ def test_what_a_probe_returns_is_drawn_without_a_word() -> None:
 
 def test_what_no_probe_declares_is_not_guessed() -> None:
     table = TABLE.with_columns(role=pl.lit("first_hop"), loss=pl.col("accuracy") * 2)
-    with pytest.raises(DataError, match="one of these columns as 'y': accuracy, loss"):
+    with pytest.raises(
+        DataError, match="set 'y' to one of these columns: accuracy, loss"
+    ):
         plot("auto", table)
     assert plot("auto", table.drop("loss")).axes[0].get_ylabel() == "accuracy"
 
@@ -297,6 +299,6 @@ def test_a_figure_of_a_run_says_why_it_is_not_drawn() -> None:
     """A run is stored even if its probe declares no numeric column."""
     table = TABLE.with_columns(loss=pl.col("accuracy") * 2)
     picture = draw(auto("table"), {"table": table})
-    assert "one of these columns as 'y': accuracy, loss" in picture.texts[
+    assert "set 'y' to one of these columns: accuracy, loss" in picture.texts[
         0
     ].get_text().replace("\n", " ")

@@ -94,5 +94,7 @@ def test_a_small_node2vec_starts_so(tied: bool) -> None:
 
 
 def test_a_matrix_without_an_edge_is_refused() -> None:
-    with pytest.raises(DataError, match=r"a square adjacency \[N, N\] with an edge"):
+    with pytest.raises(
+        DataError, match=r"a square adjacency matrix \[N, N\] with at least one edge"
+    ):
         grown_vectors(np.zeros((3, 3)), tied=True)

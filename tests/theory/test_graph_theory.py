@@ -276,7 +276,7 @@ def test_untied_storage_takes_directed_graphs() -> None:
         storage.shifted_storage,
         storage.bipartite_storage,
     ):
-        with pytest.raises(DataError, match="symmetric without self-edges"):
+        with pytest.raises(DataError, match="symmetric and contain no self-edges"):
             tied(a)
 
 

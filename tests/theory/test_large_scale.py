@@ -288,7 +288,8 @@ def test_facts_that_exclude_each_other_have_no_solution(
     with pytest.raises(SolverError, match="no matrix with positive margins"):
         solve_large(Program.of(world))
     with pytest.raises(
-        SolverError, match="the program for all 4 facts together was not solved"
+        SolverError,
+        match="the optimization program for all 4 facts together was not solved",
     ):
         solve_whole(world, answers="several", gap=1e-2, seconds=None)
 

@@ -243,8 +243,8 @@ def test_what_does_not_fit_is_refused() -> None:
     for course, says in (
         ({"similarly": 1.0}, "did you mean 'similarity'"),
         ({"category": 1.0, "identity": 1.0}, "unknown role 'identity'"),
-        ({"category": -1.0}, "'category' must be finite and >= 0, got -1.0"),
-        ({"category": 0.0}, "must train at least one of the roles"),
+        ({"category": -1.0}, "'category' must be finite and at least 0, got -1.0"),
+        ({"category": 0.0}, "must train on at least one of the roles"),
     ):
         with pytest.raises(ConfigError, match=says):
             curriculum_cosine(course)

@@ -289,7 +289,7 @@ def test_edits_that_cannot_be_made_are_refused_before_anything_is_trained() -> N
         large,
     )
     mlp = EmbMLPConfig(width=8).build(vocabulary=size, seeds=1)
-    refused("requires a GPT with a residual stream and one loop", Edit(), mlp)
+    refused("requires a GPT with gpt.residual = true and gpt.loops = 1", Edit(), mlp)
     facts = RandomFacts().build()
     other = GPTConfig(layers=1, width=8).build(
         vocabulary=len(facts.vocabulary), seeds=1

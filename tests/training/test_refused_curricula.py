@@ -76,7 +76,7 @@ def test_bad_curricula_are_refused() -> None:
         )
     with pytest.raises(ConfigError, match="expected one seed per replica"):
         train(build(), WORLD, curriculum(), seeds=[0])
-    with pytest.raises(ConfigError, match="loss names token 1"):
+    with pytest.raises(ConfigError, match="'loss' contains 1"):
         train(build(), WORLD, curriculum(loss=(1,)), seeds=[0, 1, 2])
 
 

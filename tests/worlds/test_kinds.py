@@ -203,7 +203,10 @@ def test_a_share_of_the_chains_of_some_lengths_is_trained() -> None:
         (lambda: Reversal(n=1), "n must be at least 2"),
         (lambda: Reversal(n=3, told=3), "below n = 3"),
         (lambda: Implication(groups=1), "'groups' must be at least 2"),
-        (lambda: Implication(members=3, told=2, denied=1), "so that a query remains"),
+        (
+            lambda: Implication(members=3, told=2, denied=1),
+            "so that at least one query remains",
+        ),
         (lambda: Hops(hops=1), "'n' and 'hops' must be at least 2"),
         (lambda: Hops(identity=2.0), "fraction from 0 to 1"),
         (

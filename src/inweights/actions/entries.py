@@ -292,7 +292,7 @@ def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
     changed = _with(recipe, scale, settings)
     _, _, now = changed.resolve(scale, seeds)
     if others := differing(config.get("sources", {}), now.get("sources", {})):
-        raise ConfigError(f"{', '.join(others)} have changed since {place} was written")
+        raise ConfigError(f"changed since {place} was written: {', '.join(others)}")
     again = scores_of(run(changed, scale, seeds=seeds, **execution))
     before = pl.read_csv(place / _SCORES, schema_overrides=dict(again.schema))
     keys = [*_ROW, "seed"]

@@ -79,8 +79,7 @@ def find(
         ConfigError: There is no such recipe or scale, several recipes have this last
             part, or the settings of the run do not match the recipe.
         FolderError: The run is damaged, or the folder of runs cannot be read.
-        DataError: The ledger is damaged, or a file that the settings name cannot be
-            read.
+        DataError: The ledger is damaged, or a file named in the settings cannot be read.
     """
     from inweights.experiments.studies.settle import standing
 
@@ -159,8 +158,7 @@ def open_run(
         name: Name of a recipe (its last part is enough if it is unique), the first
             letters of a run's hash, the run's folder or page, or ``last`` for the
             newest finished run.
-        scale: Scale of the run if ``name`` is a recipe: ``smoke``, ``cpu`` or
-            ``paper``.
+        scale: Scale if ``name`` is a recipe: ``smoke``, ``cpu`` or ``paper``.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS`` or, if unset, ``runs``.
             It is not used if ``name`` is a folder or page.
         again: Whether to recompute the figures and verdicts with this version of the
@@ -255,7 +253,9 @@ def _open(folder: RunFolder, *, again: bool) -> Outcome:
 
     home = folder.config.get("recipe")
     if not isinstance(home, str):
-        raise ConfigError(f"{folder.path} does not name its recipe; run it again")
+        raise ConfigError(
+            f"the run in {folder.path} does not name its recipe; run the recipe again"
+        )
     if home.startswith(_STUDY):
         from inweights.experiments.studies.study import study_recipe
 

@@ -130,7 +130,8 @@ def checked_edit(
         what = "nothing" if given is None else type(given).__name__
         raise DataError(
             f"the function that replaces '{layer}' returned {what}; it must return the new "
-            f"state, a tensor [R, B, T, D] of shape {list(shape)}, even after a change in place"
+            f"state, a tensor [R, B, T, D] of shape {list(shape)}, even if it changes the given "
+            "state in place"
         )
     if tuple(given.shape) != shape:
         raise DataError(

@@ -184,7 +184,7 @@ def check_file(
         raise error(_no_file(path, found))
     if not found.st_size and _has_something(path):
         raise error(
-            f"cannot read {path}: it is a system file without a size; copy it to an ordinary file"
+            f"cannot read {path}: this system file reports the size 0; copy it to an ordinary file"
         )
     check_memory(
         f"reading {path}", factor * found.st_size, error=error, hint="cut it into parts"

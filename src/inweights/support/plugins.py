@@ -87,8 +87,8 @@ def _load(plugin: str) -> ModuleType:
         if missing and beside.is_file():
             named = beside if _is_path(plugin) else missing
             raise ConfigError(
-                f"the plugin imports {beside.name}; this file of its folder must be named as a "
-                f"plugin as well: --plugin {named} --plugin {plugin}"
+                f"the plugin imports {beside.name}, a file in the same folder, which must be "
+                f"named as a plugin as well: --plugin {named} --plugin {plugin}"
             ) from error
         raise
     return module

@@ -141,7 +141,7 @@ class Statements:
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
         if not -len(self) <= index < len(self):
-            raise IndexError(f"there is no statement {index}; there are {len(self)}")
+            raise IndexError(f"index {index} is out of range ({len(self)} statements)")
         place = index % len(self)
         return Statement(
             self.role_names[self.roles[place]],
@@ -250,7 +250,7 @@ class Statements:
         """
         shapes = list(self.by_shape(indices))
         if len(shapes) != 1:
-            raise DataError(f"statements have {len(shapes)} shapes; expected only one")
+            raise DataError(f"statements must have one shape, got {len(shapes)} shapes")
         return shapes[0][1:]
 
     def by_shape(self, indices: Ids | None = None) -> Iterator[tuple[Ids, Ids, Ids]]:

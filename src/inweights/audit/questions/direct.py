@@ -95,7 +95,7 @@ def _check_unmarked(
         if len(starts) == 1 and (starts.pop(), answer) in unmarked:
             raise DataError(
                 f"'{text_of(row)}' ({row.role}) contains the answer to a held-out question, "
-                "although it is not marked as a text that contains one; if the wording of a "
-                "relation contains the name of an entity, use a different wording for this "
+                "although the text is not marked as containing this answer; if the wording of "
+                "a relation contains the name of an entity, use a different wording for this "
                 "relation (--wording)"
             )

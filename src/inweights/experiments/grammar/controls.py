@@ -268,8 +268,8 @@ def _without(trial: Trial, roles: Sequence[str]) -> Any:
             phases.append(structs.replace(phase, roles=left, batch=batch))
     if not phases:
         raise ConfigError(
-            "the control 'no-bridge' would remove all facts that the curriculum trains; "
-            "at least one phase must train on facts of another role"
+            "the control 'no-bridge' would remove all facts from the curriculum; at least "
+            "one phase must train on facts of another role"
         )
     return Curriculum(phases=tuple(phases))
 

@@ -183,7 +183,8 @@ def _with_used(value: Any, names: Mapping[str, Any]) -> Any:
         return used
     if not isinstance(used, Mapping):
         raise ConfigError(
-            f"use = '{value['use']}' is not a config of the recipe's code or files"
+            "'use' must name a config in the recipe's code or files, got "
+            f"'{value['use']}'"
         )
     return {**used, **own}
 

@@ -288,7 +288,7 @@ class Plan(Carded):
             names = ", ".join(sorted(lacking))
             raise ConfigError(
                 f"with these settings, the following measures apply to no trial: {names}. "
-                "Either a list of settings is empty, or a measure names a trial that does "
+                "Either a list of settings is empty, or a measure refers to a trial that does "
                 "not exist"
             )
 

@@ -136,7 +136,8 @@ def resemblance_by_layer(
     different = texts[:, None] != texts
     if not different.any():
         raise DataError(
-            "all pairs have the same second text; expected at least two different ones"
+            "all pairs have the same second text; expected at least two different second "
+            "texts"
         )
     first = hidden_states(lm, one)
     second = hidden_states(lm, other)

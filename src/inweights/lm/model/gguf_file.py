@@ -126,8 +126,8 @@ def _family_of(config: Any) -> _Family:
     kind = config.model_type
     if kind not in _FAMILIES:
         raise DataError(
-            f"models of type '{kind}' cannot be written as GGUF, only {', '.join(_FAMILIES)}; "
-            f"for others, {_OWN_SCRIPT}"
+            f"models of type '{kind}' cannot be written as GGUF; the supported types are "
+            f"{', '.join(_FAMILIES)}; for other types, {_OWN_SCRIPT}"
         )
     family = _FAMILIES[kind]
     activation = getattr(config, "hidden_act", None) or config.activation_function

@@ -202,7 +202,7 @@ def load_model(
     tokenizer = _read(transformers.AutoTokenizer, place, download, "tokenizer", known)
     if len(tokenizer) == 0:
         raise DataError(
-            f"the tokenizer of '{name}' has no tokens; is the folder complete?"
+            f"the tokenizer of '{name}' has no tokens; check that the folder is complete"
         )
     _check_chat(name, tokenizer, chat)
     weights = known if "gguf_file" in known else known | {"use_safetensors": True}
@@ -249,8 +249,8 @@ def _read(
                 "give a folder, or pass --download to download a model of this name"
             ) from None
         raise DataError(
-            f"cannot fetch the {what} of '{place}' ({type(error).__name__}): there may be no "
-            "network, no model of this name, no right to read it, or no safetensors file"
+            f"cannot download the {what} of '{place}' ({type(error).__name__}); check the network, "
+            "the model's name, your permission to read it, and that it has a safetensors file"
         ) from None
 
 

@@ -75,7 +75,7 @@ class Dropout(nn.Module):
             return x
         if len(self.generators) != len(x):
             raise ConfigError(
-                f"expected one seed of dropout masks per replica ({len(x)}), got "
+                f"expected one seed for the dropout masks of each replica ({len(x)}), got "
                 f"{len(self.generators)}"
             )
         share = 1.0 - self.rate  # fraction of entries that remain

@@ -112,7 +112,8 @@ def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
         lacking = [name for name in config.weights if name not in _KEPT]
         if lacking:
             raise ConfigError(
-                f"the weights in {config.path} have changed since the model was wrapped"
+                f"the weights in {config.path} have changed since the model was wrapped; "
+                "restore the file, or wrap the model again"
             )
     if lacking:
         raise ConfigError(
@@ -186,7 +187,7 @@ def outputs_of(name: str, logits: Callable[[Any], Any] | None, label: str) -> in
         return int(found.shape[-1])
     except Exception as error:
         raise ConfigError(
-            f"'{label}' must read token ids [B, T] and return their logits, but failed with "
-            f"[[0, 0]]: {type(error).__name__}: {error}; if the logits are elsewhere in its "
-            "output, call iw.wrap(..., logits=function)"
+            f"'{label}' must read token ids [B, T] and return their logits, but failed on the "
+            f"token ids [[0, 0]]: {type(error).__name__}: {error}; if the logits are elsewhere "
+            "in its output, call iw.wrap(..., logits=function)"
         ) from error

@@ -69,8 +69,8 @@ def token_ids(
     for name, own in zip(called, ids, strict=True):
         if not own or not all(0 <= one < size for one in own):
             raise DataError(
-                f"ids of '{name}' must be from 0 to {size - 1}, the ids of '{label}', got "
-                f"{list(own)}"
+                f"the token '{name}' must have ids from 0 to {size - 1}, which are the ids of "
+                f"'{label}', got {list(own)}"
             )
         if own in seen:
             raise DataError(

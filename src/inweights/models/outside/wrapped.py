@@ -266,8 +266,8 @@ class Wrapped(ModuleCaller):
         counted = torch.cat(ramps)
         if not (counted.is_meta or counted.equal(batch.positions)):
             raise ConfigError(
-                "random_offset has no effect on a wrapped module, which counts positions itself; "
-                "leave it out"
+                "random_offset has no effect on a wrapped module, which determines the positions "
+                "of its tokens itself; leave it out"
             )
         found: dict[str, list[Tensor]] = {name: [] for name in (*names, LOGITS)}
         for group in batch.groups():

@@ -124,7 +124,8 @@ def hop_correlation(
         pairs_of[i] = choose_pairs(count, u, v, least, seed).at(_HOPS[pairs])
         if not len(pairs_of[i].u):
             raise DataError(
-                f"no pair of nodes is at least {least} hops apart (pairs: {pairs})"
+                f"no pair of nodes that pairs = '{pairs}' selects is at least {least} hops "
+                "apart"
             )
     random: dict[int, Floats] = {}
     if null == "random":

@@ -251,7 +251,7 @@ def vector_of(
         if len(given) != 2:
             raise DataError(
                 "a list must contain two prompts; the state of the second is subtracted from "
-                f"the state of the first; got {len(given)}"
+                f"the state of the first; got a list of length {len(given)}"
             )
         one, other = (_state_of(text, model, worlds, at, position) for text in given)
         return one - other
@@ -283,8 +283,8 @@ def _state_of(
     spots = where.reshape(-1, where.shape[-1])[0].nonzero().flatten().tolist()
     if len(spots) > 1:
         raise DataError(
-            f"the prompt '{prompt}' must have the position {position!r} exactly once, got "
-            f"{len(spots)}"
+            f"the prompt '{prompt}' must have the position {position!r} exactly once, but "
+            f"has it {len(spots)} times"
         )
     spot = spots[0] if spots else tokens.shape[-1] - 1
     where_read = spot_of(model, at)

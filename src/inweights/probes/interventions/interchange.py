@@ -225,10 +225,10 @@ def _pairs(worlds: Sequence[World], role: str, most: int) -> _Pairs:
     found = [_pairs_of(world, role, most) for world in worlds]
     if not all(len(part["valid"]) and part["valid"].any() for part, _ in found):
         raise DataError(
-            f"no query of the role '{role}' can be paired with a query of another bridge and "
-            "another last relation; the probe 'carries' requires two-hop queries in a world "
-            "with at least two last relations, such as TwoHop(complexity=2, "
-            "first_relations=1, second_relations=2)"
+            f"no query of the role '{role}' can be paired with a query that has a different "
+            "bridge and a different last relation; the probe 'carries' requires two-hop "
+            "queries in a world with at least two last relations, such as "
+            "TwoHop(complexity=2, first_relations=1, second_relations=2)"
         )
     stacked = {}
     for name in found[0][0]:

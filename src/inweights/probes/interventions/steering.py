@@ -117,8 +117,8 @@ def steered(
             changed = CHANGES[name](state, vector.to(state))
         except RuntimeError:
             raise DataError(
-                f"a vector for '{at}' must have {state.shape[-1]} entries, like its states, got "
-                f"{vector.shape[-1]}"
+                f"a vector for '{at}' must have {state.shape[-1]} entries, which is the width of "
+                f"the states of '{at}', got {vector.shape[-1]}"
             ) from None
         if random is not None:
             changed = random_change(state, changed, seed, random)

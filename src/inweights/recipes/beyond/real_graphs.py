@@ -71,7 +71,8 @@ class Settings(iw.Config):
             )
         if twice := set(self.graphs) & set(self.own):
             raise ConfigError(
-                f"two graphs have the name {', '.join(sorted(twice))}; rename yours"
+                f"both 'graphs' and 'own' contain the name {', '.join(sorted(twice))}; give "
+                "your own graph a different name"
             )
 
     def training(self, architecture: str, *, pooled: bool = False) -> gm.Training:
@@ -171,8 +172,8 @@ def _check_graph(name: str, graph: Graph) -> int:
         )
     if not _has_far_nodes(*edge_ends(world)):
         raise ConfigError(
-            f"in graph '{name}', all nodes that a path connects are neighbours, so no geometry "
-            "can be measured"
+            f"in graph '{name}', any two nodes that are connected by a path are neighbours, so "
+            "no geometry can be measured"
         )
     return count
 

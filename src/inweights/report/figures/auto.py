@@ -182,7 +182,7 @@ class Auto:
             names = ", ".join(map(str, table[tidy.MEASURE].unique(maintain_order=True)))
             raise DataError(
                 f"the table contains several measures: {names}; draw one with "
-                'where={"measure": …}, or give as "y" a column that all of them have'
+                "where={'measure': …}, or set 'y' to a column that all of them have"
             )
         empty = [n for n in table.columns if table[n].null_count() == len(table)]
         return table.drop(*([] if tidy.MEASURE in split else [tidy.MEASURE]), *empty)
@@ -230,13 +230,13 @@ def _only_number(table: pl.DataFrame) -> str:
                 "numbers as well"
             )
         raise DataError(
-            "the drawing 'auto' found no numeric column after 'seed'; give one as 'y'"
+            "the drawing 'auto' found no numeric column after 'seed'; set 'y' to a numeric column"
         )
     if len(floats) > 1:
         raise UndeclaredError(
-            "the drawing 'auto' cannot decide which column to draw; give one of these columns "
-            f"as 'y': {', '.join(floats)}. A probe of your own can declare the column with "
-            "@inweights.experiments.shows"
+            "the drawing 'auto' cannot determine which column to draw; set 'y' to one of "
+            f"these columns: {', '.join(floats)}. A probe of your own can declare its column "
+            "with @inweights.experiments.shows"
         )
     return floats[0]
 

@@ -74,8 +74,8 @@ def page(
     missing = [name for name in films if name not in worlds]
     if missing:
         raise DataError(
-            f"no world is given for the films {', '.join(missing)}; films and worlds must "
-            f"have the same names, and the names of worlds are: {', '.join(worlds) or 'none'}"
+            f"no world is given for the films {', '.join(missing)}; each film requires a world "
+            f"with the same name, got worlds with the names: {', '.join(worlds) or 'none'}"
         )
     parts: list[pl.DataFrame] = []
     for graph, by_architecture in films.items():

@@ -142,7 +142,8 @@ def _film(
     frames = rows.height
     if rows["step"].is_duplicated().any():
         raise DataError(
-            f"'{architecture}' on '{scene['graph']}' has two frames of the same step; keep one seed"
+            f"the film of '{architecture}' on '{scene['graph']}' has two frames of the same "
+            "step; keep the rows of only one seed"
         )
     sizes = {
         "positions": 3 * n,

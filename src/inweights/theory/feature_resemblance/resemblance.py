@@ -149,11 +149,11 @@ def _counts(roles: Mapping[str, float]) -> tuple[float, float, float]:
         check_names("role", [role], names)
         if not (count >= 0 and math.isfinite(count)):
             raise ConfigError(
-                f"the count of role '{role}' must be finite and >= 0, got {count}"
+                f"the count of role '{role}' must be finite and at least 0, got {count}"
             )
     if not any(roles.values()):
         raise ConfigError(
-            f"a curriculum must train at least one of the roles {', '.join(names)}"
+            f"a curriculum must train on at least one of the roles {', '.join(names)}"
         )
     both, alone, other = (float(roles.get(name, 0.0)) for name in names)
     return both, alone, other
@@ -201,8 +201,7 @@ def linear_cosines(
 
     Raises:
         ConfigError: ``rate``, ``kappa`` or ``hidden`` is not above 0 or not finite,
-            ``steps`` is below 1, a count is negative or not finite, or all counts are
-            0.
+            ``steps`` is below 1, a count is negative or not finite, or each count is 0.
         DataError: The world lacks a role, or pairs are not ``[P, 2]`` of its tokens.
 
     Example:
@@ -219,7 +218,8 @@ def linear_cosines(
         or (pairs >= size).any()
     ):
         raise DataError(
-            f"'pairs' must have the shape [P, 2] and contain token ids from 0 to {size - 1}"
+            f"'pairs' must have the shape [P, 2] and contain token ids from 0 to {size - 1}, "
+            f"got {pairs.tolist()!r:.60}"
         )
     weights = weights_of(world, roles or dict.fromkeys(world.facts.role_names, 1.0))
     alpha = linear_coefficients(world, weights)
@@ -258,7 +258,7 @@ def weights_of(world: World, roles: Mapping[str, float]) -> Float[Reals, " N"]:
     for role, count in roles.items():
         if not (count >= 0 and math.isfinite(count)):
             raise ConfigError(
-                f"the count of role '{role}' must be finite and >= 0, got {count}"
+                f"the count of role '{role}' must be finite and at least 0, got {count}"
             )
         weights[world.facts.with_role(role)] = count
     if not weights.any():

@@ -54,7 +54,8 @@ def grown_vectors(
     """
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not a.any():
         raise DataError(
-            f"expected a square adjacency [N, N] with an edge, got shape {a.shape}"
+            "expected a square adjacency matrix [N, N] with at least one edge, got shape "
+            f"{a.shape}"
         )
     drive = a - a.sum(1, keepdims=True) / (classes or len(a))
     if tied:

@@ -257,7 +257,10 @@ def fit(
     counted_associations(a)
     logits = v @ (v if u is None else u).T
     if logits.shape != a.shape:
-        raise DataError(f"logits of shape {logits.shape} do not fit {len(a)} nodes")
+        raise DataError(
+            f"the logits V Uᵀ must have the shape of the adjacency matrix, {a.shape}, got "
+            f"{logits.shape}"
+        )
     own = np.eye(len(a), dtype=bool)
     edge = a > 0
     distinct = edge & ~own
@@ -280,6 +283,7 @@ def _refuse_directed(a: Floats) -> None:
     counted_associations(a)
     if not np.array_equal(a, a.T) or a.diagonal().any():
         raise DataError(
-            "a tied model gives (u, v) and (v, u) the same logit, so its adjacency must be "
-            "symmetric without self-edges; train both directions, or use untied_storage"
+            "a tied model gives (u, v) and (v, u) the same logit, so the adjacency matrix must "
+            "be symmetric and contain no self-edges; include both directions of each edge, or "
+            "use untied_storage"
         )

@@ -151,9 +151,9 @@ def predict(
     whole = len(found) > 1 and whole_fits(world, None if state else most, decay)
     if state and (decay is not None or not whole):
         raise ConfigError(
-            "'state' has an effect only if all facts are solved as one large program, which "
-            f"is not the case for these {len(world.facts):,} facts (there are too few, a "
-            "decay is given, or prompts of identities have several tokens); leave out 'state'"
+            "'state' has an effect only if one large program is solved for all facts, which "
+            f"is not the case for these {len(world.facts):,} facts (there are too few, 'decay' is "
+            "given, or prompts of identities have several tokens); leave out 'state'"
         )
     if whole:
         solve_all = partial(solve_whole, answers=answers, gap=gap, decay=decay)

@@ -257,9 +257,9 @@ class Prediction:
         """
         if not all(isinstance(part, Solution) for part in self.parts):
             raise ConfigError(
-                "intervals can be proved only for program (2), which has no weight decay and "
-                "requires facts that do not contradict each other; this prediction used the "
-                "soft program"
+                "intervals can be proved only for predictions without weight decay, from facts "
+                "that do not contradict each other (program (2) of Identity Bridge); this "
+                "prediction was computed with the soft program (the function solve_soft)"
             )
         known = self.queries["query"].to_list()
         wanted = known if queries is None else list(queries)

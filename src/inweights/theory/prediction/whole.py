@@ -129,12 +129,14 @@ def solve_whole(
         if answers == "one" and isinstance(error, DataError):
             raise
         raise SolverError(
-            f"the program for all {facts:,} facts together was not solved: {error}"
+            f"the optimization program for all {facts:,} facts together was not solved: "
+            f"{error}"
         ) from error
     if solution.gap > WIDEST_GAP:
         raise SolverError(
-            f"the program for all {facts:,} facts together had a gap of {solution.gap:.2g} "
-            f"after {solution.seconds:.0f} s{_to_continue(state)}"
+            f"the optimization program for all {facts:,} facts together was not solved "
+            f"accurately enough: its solution had a gap of {solution.gap:.2g} after "
+            f"{solution.seconds:.0f} s{_to_continue(state)}"
         )
     remark = _precision(solution)
     if solution.status != "certified":

@@ -144,8 +144,8 @@ def check_facts(world: World, row: Ids, right: Bools, answers: Answers) -> None:
             raise DataError(
                 f"facts {first} {named(first)} and {turned[0]} {named(turned[0])} have "
                 "different answers, but their prompts differ only in the order of the tokens. "
-                "A sum over tokens cannot represent this; use different relations for the two "
-                "directions"
+                "A model that computes its logits as a sum over the tokens of the prompt cannot "
+                "distinguish these prompts; use different relations for the two directions"
             )
         if answers == "one":
             raise DataError(

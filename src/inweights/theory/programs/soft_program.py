@@ -156,7 +156,8 @@ def solve_soft(
     """
     if not 0 < decay < np.inf:
         raise ConfigError(
-            f"'decay' must be above 0, got {decay}; without weight decay, solve program (2)"
+            f"'decay' must be above 0 and finite, got {decay}; without weight decay, use the "
+            "function solve"
         )
     check_limits(program, gap, iterations, seconds, start)
     began = time.perf_counter()

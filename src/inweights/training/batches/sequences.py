@@ -154,8 +154,8 @@ def _places(prompt: int, answer: int, phase: Phase) -> Tensor:
     outside = [p for p in phase.place if not 0 <= p < answer]
     if outside:
         raise ConfigError(
-            f"phase '{phase.name}': loss names token {outside[0]} of the answer, but tokens are "
-            f"numbered from 0 to {answer - 1}"
+            f"phase '{phase.name}': 'loss' contains {outside[0]}, but the tokens of the answer "
+            f"are numbered from 0 to {answer - 1}"
         )
     return torch.tensor([prompt - 1 + p for p in phase.place])
 

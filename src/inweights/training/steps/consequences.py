@@ -101,9 +101,9 @@ class Consequences:
         free = np.stack([~np.isin(answers, _near(prompt, right)) for prompt in prompts])
         if not free.any(1).all():
             raise DataError(
-                f"a fact of the role '{role}' of '{world.name}' cannot be given a "
-                "different answer, since no other fact of the role has an answer that "
-                "is wrong for it"
+                f"no new answer can be chosen for a fact of the role '{role}' of "
+                f"'{world.name}', because no answer of another fact of this role is certain "
+                "to be wrong for this fact; use a world with more answers"
             )
         count = len(facts)
         places = np.arange(count)

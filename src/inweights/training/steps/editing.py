@@ -128,7 +128,7 @@ def editable(model: Model, layer: int | None) -> GPT:
     """
     if not isinstance(model, GPT) or not model.config.residual or model.loops > 1:
         raise ConfigError(
-            "a rank-one edit requires a GPT with a residual stream and one loop, got "
+            "a rank-one edit requires a GPT with gpt.residual = true and gpt.loops = 1, got "
             f"{getattr(model, 'config', type(model).__name__)}"
         )
     check_size("edit.layer", layer or 0, least=0, most=len(model.blocks) - 1)

@@ -62,7 +62,7 @@ class FlatParameters:
             if parameter.shape[0] != model.replicas:
                 raise ConfigError(
                     f"parameter '{name}' has shape {tuple(parameter.shape)}; the first axis of "
-                    f"every parameter is the replica axis, here {model.replicas}"
+                    f"every parameter must be the replica axis, of length {model.replicas}"
                 )
         # The sort is stable: within matrices and within vectors, the model's order is
         # kept.
@@ -112,8 +112,9 @@ class FlatParameters:
         frozen = _matching(matched, freezes)
         if len(frozen) == len(matched):
             raise ConfigError(
-                f"no parameter is trained: freezes = {', '.join(freezes)} matches every parameter "
-                f"that moves = {', '.join(moves)} matches"
+                "no parameter is trained, because every parameter that matches 'moves' "
+                f"({', '.join(moves)}) also matches 'freezes' ({', '.join(freezes)}); change "
+                "one of the two settings"
             )
         trained = set(matched) - set(frozen)
         chosen = [i for i, name in enumerate(self.names) if name in trained]

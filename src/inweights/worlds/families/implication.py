@@ -64,9 +64,10 @@ class Implication(Config, tag_field="kind", tag="implication"):
             )
         if self.told < 1 or self.denied < 0 or self.told + self.denied >= self.members:
             raise ConfigError(
-                f"implication.told must be >= 1, denied >= 0 and their sum below members = "
-                f"{self.members}, so that a query remains; got implication.told = {self.told} "
-                f"and implication.denied = {self.denied}"
+                "implication.told must be at least 1, implication.denied must be at least 0, "
+                f"and their sum must be below members = {self.members}, so that at least one "
+                f"query remains; got implication.told = {self.told} and implication.denied = "
+                f"{self.denied}"
             )
 
     def build(self, seed: int = 0) -> World:

@@ -90,7 +90,8 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         if not (0 < self.told <= 1 and 0 <= float(self.identity) <= 1):
             raise ConfigError(
                 "random-facts.told must be above 0 and at most 1, and random-facts.identity "
-                f"from 0 to 1; got {self.told} and {self.identity}"
+                f"from 0 to 1; got random-facts.told = {self.told} and random-facts.identity = "
+                f"{self.identity}"
             )
         least = min(round(self.told * n) for n in self.levels[:-1])
         if not 0 <= self.several <= least or not 0 <= 2 * self.pairs <= self.levels[0]:
@@ -164,8 +165,9 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         column = bridges[np.sort(some)][:, None]
         if not rows:
             raise ConfigError(
-                f"random-facts: no fact is drawn, since {self.told} × {max(self.levels)} "
-                "entities rounds to 0; increase `told` or the number of entities"
+                f"no fact is drawn, since random-facts.told = {self.told} times "
+                f"{max(self.levels)} entities rounds to 0; increase random-facts.told or the "
+                "number of entities"
             )
         table = np.array(rows)
         facts = {"triple": (table[:, :2], table[:, 2:]), "identity": (column, column)}

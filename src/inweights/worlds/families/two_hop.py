@@ -100,12 +100,13 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         if not 1 <= self.second_relations <= MOST or not 1 <= self.slices <= MOST:
             raise ConfigError(
                 f"two-hop: the numbers of first and second relations must be from 1 to {MOST}, "
-                f"got {self.slices} and {self.second_relations}"
+                f"got {self.slices} first and {self.second_relations} second relations"
             )
         if self.slices + self.second_relations - 1 < self.complexity:
             raise ConfigError(
-                f"two-hop: {self.slices} first and {self.second_relations} second relations reach "
-                f"fewer objects than complexity = {self.complexity}; add first relations"
+                f"two-hop: with {self.slices} first relations and {self.second_relations} second "
+                f"relations, a subject reaches fewer objects than complexity = {self.complexity}; "
+                "add first relations"
             )
         check_fraction("two-hop", "identity", self.identity)
         total = self.n * self.slices * self.second_relations

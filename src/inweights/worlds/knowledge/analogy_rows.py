@@ -203,8 +203,8 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
     names = [row.category for row in rows]
     if 2 * max(map(names.count, names)) > len(rows):
         raise DataError(
-            "more than half of the rows have the same category, so the categories cannot be "
-            "shuffled; use rows with more categories"
+            "more than half of the rows have the same category, so not every row can be given "
+            "a different category; use rows with more categories"
         )
     rng = Streams(seed).numpy(WORLD, "categories")
     # The rows are sorted by category, in a random order. A shift by the size of the

@@ -160,7 +160,8 @@ def _fetched(
         for number, row in enumerate(cursor):
             if number == MAX_ROWS:
                 raise DataError(
-                    f"{source}: the query returns more than {MAX_ROWS:,} rows"
+                    f"{source}: the query returns more than {MAX_ROWS:,} rows; select fewer "
+                    "rows"
                 )
             yield tuple(row)
     except error as why:

@@ -201,8 +201,9 @@ def counterfact_fact(
     triple = (found.get("subject"), found.get("relation_id") or prompt, target)
     if not all(map(_written, triple)):
         raise DataError(
-            f"{where}: a case of CounterFact must have the keys 'subject', 'relation_id' or "
-            f"'prompt', and 'target_true', which must have the key 'str'; got {triple}"
+            f"{where}: a case of CounterFact must have the key 'subject', one of the keys "
+            "'relation_id' and 'prompt', and the key 'target_true', whose value must have the "
+            f"key 'str'; got subject, relation and target {triple}"
         )
     subject, relation, thing = (" ".join(str(part).split()) for part in triple)
     template = _template(prompt.replace("{}", subject, 1), subject)

@@ -210,7 +210,8 @@ def _local(path: Path, value: Any, *, context: bool = False) -> Any:
         return value
     if "@import" in value:
         raise DataError(
-            f"{path} imports the context {value['@import']}, which is not downloaded"
+            f"{path} imports the context {value['@import']}, which is not downloaded; put the "
+            "context into the file, or expand it (jsonld expand)"
         )
     found = {}
     for key, part in value.items():

@@ -265,8 +265,8 @@ class Schedule:
         if count > _SHOWN:
             lines.append(f"and {count - _SHOWN} more")
         raise kind(
-            f"{count} of {count + self.done} tasks failed; the results of the others are stored. "
-            f"Run the same command again to retry only the failed ones. {'; '.join(lines)}"
+            f"{count} of {count + self.done} tasks failed; all other results are stored. To "
+            f"retry only the failed tasks, run the same command again. {'; '.join(lines)}"
         )
 
     def _set_aside(self, task: Task, end: End) -> None:

@@ -81,7 +81,7 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
         if condition in trials:
             where = ", ".join(f"{name}={value}" for name, value in labels.items())
             raise ConfigError(
-                f"two conditions have the same labels, {where}; give each value once"
+                f"two conditions have the same labels ({where}); give each value only once"
             )
         trials[condition] = Trial(labels=labels, **parts)
     return list(trials.values())

@@ -55,8 +55,8 @@ def named(part: str, configs: Any) -> dict[str, Any]:
         names = _differences(configs)
     if len(set(names)) < len(names):
         raise ConfigError(
-            f"some {part}s in the list are equal; name them in a dictionary, "
-            f"{{'one': …, 'other': …}}"
+            f"some {part}s in the list are equal; give each a different name in a dictionary, "
+            f"such as {{'one': …, 'other': …}}"
         )
     return dict(zip(names, configs, strict=True))
 

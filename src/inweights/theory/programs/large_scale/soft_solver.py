@@ -90,7 +90,8 @@ def solve_soft_large(
     """
     if not 0 < decay < np.inf:
         raise ConfigError(
-            f"'decay' must be above 0, got {decay}; without weight decay, solve program (2)"
+            f"'decay' must be above 0 and finite, got {decay}; without weight decay, use the "
+            "function solve_large"
         )
     check_limits(program, gap, iterations, seconds, None)
     began = time.perf_counter()

@@ -279,7 +279,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
             )
         if len(set(map(len, edges.paths))) > 1:
             raise DataError(
-                f"{self.file}: all paths must have the same length; remove the others"
+                f"{self.file}: all paths must have the same length; keep only paths of one "
+                "length"
             )
         places = np.array([place[label] for label in chain.from_iterable(edges.paths)])
         answers = ids[places.reshape(len(edges.paths), -1)]

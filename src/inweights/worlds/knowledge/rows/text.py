@@ -175,7 +175,7 @@ def _joined(
         joined.append(int(where.rsplit(" ", 1)[1]))
         return [*cells[: width - 1], ",".join(cells[width - 1 :])]
     raise DataError(
-        f"{where}: {len(cells)} field(s), expected {width}; put a name that contains the "
+        f"{where}: expected {width} fields, got {len(cells)}; put a name that contains the "
         "delimiter in double quotes"
     )
 
