@@ -148,7 +148,7 @@ def test_a_plugin_that_fails_leaves_nothing_behind(lab) -> None:
 def test_a_module_beside_it_has_to_be_named(lab, plugin: str) -> None:
     (lab / "beside.py").write_text("VALUE = 3\n")
     (lab / "my_lab.py").write_text("from beside import VALUE\n")
-    with pytest.raises(ConfigError, match=r"beside\.py; this file .* --plugin beside"):
+    with pytest.raises(ConfigError, match=r"beside\.py, a file in .* --plugin beside"):
         load_plugins([plugin])
     load_plugins([plugin.replace("my_lab", "beside"), plugin])
     assert sys.modules["my_lab"].VALUE == 3

@@ -147,7 +147,11 @@ def test_a_module_that_is_no_recipe_says_what_it_lacks() -> None:
             "[settings]\nm =",
             "unknown setting 'm'. Known: coin, more, n",
         ),
-        ("mint.LIGHT", "mint.HEAVY", "use = 'mint.HEAVY' is not a config"),
+        (
+            "mint.LIGHT",
+            "mint.HEAVY",
+            "'use' must name a config in the recipe's code or files, got 'mint.HEAVY'",
+        ),
         ("n = 9", "m = 9", "scales.paper: unknown key 'm'"),
         ('notes = ["mine/luck"]', 'notes = ["mine/luk"]', "did you mean 'mine/luck'"),
         ("title", "= title", "is not a TOML file"),

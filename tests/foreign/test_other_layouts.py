@@ -215,7 +215,7 @@ def test_a_first_row_of_unknown_words_is_refused_or_asked_about(
         ("a name,b name\nAna,Oslo\nBen,Oslo\n", "2 columns.*inweights atlas"),
         (
             "subject,relation,object\nAna,in,Oslo,Norway\n",
-            "line 2: 4 field.*double quotes",
+            "line 2: expected 3 fields, got 4.*double quotes",
         ),
         ("subject,prompt,answer,more\nA,b,c,d\nE,b,f,d\n", "--columns"),
     ],

@@ -284,7 +284,7 @@ def test_where_all_nodes_are_neighbours_there_is_no_correlation() -> None:
 def test_a_distance_that_no_pair_has_is_an_error() -> None:
     model = Node2VecConfig(width=8).build(vocabulary=15, seeds=[0])
     with pytest.raises(
-        DataError, match="no pair of nodes that .* selects is at least 99 hops"
+        DataError, match=r"no pair of nodes that .* selects is at least 99 hops"
     ):
         hop_correlation(model, RING, least=99)
 

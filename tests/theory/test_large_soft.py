@@ -84,7 +84,7 @@ def test_a_large_decay_leaves_nothing() -> None:
     solution = solve_soft_large(program, 10.0)
     assert solution.rank == 0
     assert solution.optimum == pytest.approx(np.log(program.shape[1]))
-    with pytest.raises(ConfigError, match="'decay' must be above 0, got 0"):
+    with pytest.raises(ConfigError, match="'decay' must be above 0 and finite, got 0"):
         solve_soft_large(program, 0)
 
 

@@ -95,7 +95,7 @@ def test_facts_that_cannot_be(facts: tuple[tuple[str, str], ...], names: str) ->
 
 
 def test_order_contradicts_even_where_several_answers_are_right() -> None:
-    with pytest.raises(DataError, match="cannot represent"):
+    with pytest.raises(DataError, match="cannot distinguish"):
         Program.of(world(("a r", "x"), ("r a", "y"), ("b r", "z")), answers="several")
 
 

@@ -40,7 +40,7 @@ def test_statements_by_shape_and_role() -> None:
         Statements.build({"edge": ([[1], [2, 3]], [[3], [4]])})
     with pytest.raises(DataError, match="matrix of integers, got float64"):
         Statements.build({"edge": ([[1.5]], [[3]])})
-    with pytest.raises(DataError, match="statements have 2 shapes"):
+    with pytest.raises(DataError, match="statements must have one shape, got 2 shapes"):
         statements.matrix(np.arange(3))
 
 

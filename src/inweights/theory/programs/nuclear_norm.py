@@ -167,7 +167,7 @@ def solve(
         raise SolverError(
             f"no matrix with positive margins was found in {step} iterations; the "
             f"optimum is at least {run.bound:.4g}. Allow more iterations, or look for "
-            "facts that contradict each other"
+            "facts that are incompatible"
         )
     return Solution.of_run(program, run, gap, step, began)
 

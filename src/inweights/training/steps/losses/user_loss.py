@@ -97,8 +97,8 @@ class UserLoss:
             found = function(logits, labels, **given)
         except (RuntimeError, ValueError, TypeError, IndexError) as error:
             raise ConfigError(
-                f"the loss {code.name}, which must return a tensor of shape "
-                f"[{self._model.replicas}], failed on {what}: {type(error).__name__}: {error}"
+                f"the loss {code.name} failed on {what} with {type(error).__name__}: {error}; "
+                f"it must return a tensor of shape [{self._model.replicas}]"
             ) from error
         _check_shape(code, what, found, self._model.replicas)
         given_weights = weights if given else None
