@@ -107,11 +107,11 @@ class OneLayer(Model):
 
     Hidden states are ``value`` (``W_V x`` for every token ``x``) and ``attention`` (``h
     = W_V X softmax(Xᵀ W_KQ x)``). Position ``t`` attends to the tokens up to ``t``, as
-    if it were the last. A phase can train only ``attention.*`` (stage 1 of Feature
-    Resemblance, §4.1) or only ``mlp.*`` (stage 2). With orthonormal embeddings the
-    matrices contain only the directions of the ``V`` tokens, ``[R, V, V]`` and ``[R, V,
-    D]``. Inputs have no component in any other direction, so the other directions would
-    never change or have an effect. Use :meth:`OneLayerConfig.build` to create a model
+    if it were the last. A phase of training can be limited to the parameters
+    ``attention.*`` (stage 1 of Feature Resemblance, §4.1) or ``mlp.*`` (stage 2). With
+    orthonormal embeddings, the matrices contain only the directions of the ``V``
+    tokens, ``[R, V, V]`` and ``[R, V, D]``: inputs have no component in any other
+    direction, so entries for other directions would have no effect and never change. Use :meth:`OneLayerConfig.build` to create a model
     with initial values; the constructor leaves the parameters uninitialised.
 
     Args:
