@@ -111,8 +111,9 @@ class OneLayer(Model):
     ``attention.*`` (stage 1 of Feature Resemblance, §4.1) or ``mlp.*`` (stage 2). With
     orthonormal embeddings, the matrices contain only the directions of the ``V``
     tokens, ``[R, V, V]`` and ``[R, V, D]``: inputs have no component in any other
-    direction, so entries for other directions would have no effect and never change. Use :meth:`OneLayerConfig.build` to create a model
-    with initial values; the constructor leaves the parameters uninitialised.
+    direction, so entries for other directions would have no effect and never change.
+    Use :meth:`OneLayerConfig.build` to create a model with initial values; the
+    constructor leaves the parameters uninitialised.
 
     Args:
         config: Settings of the architecture.

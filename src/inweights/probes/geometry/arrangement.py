@@ -45,7 +45,7 @@ def agreement(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute the Procrustes distance of each replica's embeddings from those of the others.
+    """Compute the Procrustes distances between the embeddings of different replicas.
 
     The distance is the sum of squares, from 0 to 1, that remains after the best
     rotation, reflection and scaling
