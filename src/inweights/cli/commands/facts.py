@@ -60,8 +60,8 @@ class HowSolved(Solving):
     Attributes:
         advise: Whether to search for identities, reversals and counter-examples that
             correct failing queries (``--no-advice`` skips the search).
-        intervals: Whether to prove, for each margin, an interval that holds at every
-            optimum. This takes half of the time limit.
+        intervals: Whether to compute for each margin an interval that is proved to
+            contain the margin at every optimum. This may take half of the time limit.
     """
 
     # `--help` shows the descriptions of attributes in the docstring of Solving.
