@@ -177,8 +177,8 @@ class Altered(Config, tag_field="kind", tag="altered"):
         """
         if self.of is None or not (self.shuffled or self.without):
             raise ConfigError(
-                "altered: 'of' (the config of a world) must be set, and at least one of "
-                "'shuffled' and 'without'"
+                "altered: 'of' (the config of a world) must be set, and so must at least "
+                "one of 'shuffled' and 'without'"
             )
         world = cast(WorldConfig, self.of).build(seed)
         facts = world.facts

@@ -141,7 +141,8 @@ def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
         ) from (None)
     except ModuleNotFoundError as error:
         raise ConfigError(
-            f"{address.drivername} requires its driver: pip install {error.name}"
+            f"a database of the type {address.drivername} requires a driver: pip install "
+            f"{error.name}"
         ) from (None)
     except SQLAlchemyError as error:
         reported = str(getattr(error, "orig", None) or error).splitlines()[0]

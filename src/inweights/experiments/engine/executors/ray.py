@@ -121,7 +121,7 @@ def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
             )
     except Exception as error:  # Ray also raises plain exceptions
         raise RunError(
-            f"no Ray cluster responds at '{address or 'this machine'}': {_first_line(error)}"
+            f"no Ray cluster responds at {address or 'the local address'}: {_first_line(error)}"
         ) from error
     try:
         yield

@@ -87,8 +87,8 @@ class PaperSetting(Config):
             )
         if (self.paper is not None or self.every) != bool(self.place):
             raise ConfigError(
-                "'place' is required with 'paper' or 'every', and is not allowed without "
-                "them"
+                "'place' is required if 'paper' or 'every' is set, and is not allowed "
+                "otherwise"
             )
         if (self.code is None) != (not self.at):
             raise ConfigError("'code' and its place 'at' must be given together")

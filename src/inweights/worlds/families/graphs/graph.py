@@ -279,8 +279,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
             )
         if len(set(map(len, edges.paths))) > 1:
             raise DataError(
-                f"{self.file}: all paths must have the same length; keep only paths of one "
-                "length"
+                f"{self.file}: all paths must have the same length; keep paths of one length"
             )
         places = np.array([place[label] for label in chain.from_iterable(edges.paths)])
         answers = ids[places.reshape(len(edges.paths), -1)]

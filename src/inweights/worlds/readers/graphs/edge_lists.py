@@ -173,8 +173,8 @@ def _refuse_adjacency(file: Path, rows: list[tuple[int, list[str]]]) -> None:
         line, cells = next(row for row in words if len(row[1]) != 2)
         raise DataError(
             f"{file}, line {line}: expected 'u=v', or two labels in each line, got {len(cells)} "
-            f"'{' '.join(cells[:6])}'; for an adjacency list, as networkx writes it, rename the "
-            "file to end in .adjlist"
+            f"labels: '{' '.join(cells[:6])}'; for an adjacency list, as networkx writes it, "
+            "rename the file to end in .adjlist"
         )
 
 
@@ -189,7 +189,9 @@ def _json(file: Path) -> EdgeList:
         return EdgeList.collect(*links_with_names(file, found))
     if isinstance(found, list):
         return EdgeList.collect(_pairs(file, found))
-    raise DataError(f'{file}: expected nodes and links, or a list of pairs ["u", "v"]')
+    raise DataError(
+        f'{file}: expected an object with nodes and links, or a list of pairs ["u", "v"]'
+    )
 
 
 def _pairs(file: Path, found: list[Any]) -> Iterator[tuple[str, str]]:
