@@ -28,7 +28,7 @@ from inweights.worlds.world import World
 
 
 class Model(ReadableStates):
-    """Module that contains ``R`` models of one architecture, stacked in its parameters.
+    """Module of ``R`` models of one architecture, stacked along the first axis of its parameters.
 
     A subclass implements :meth:`states`, :attr:`layer_names`, and :meth:`unembed` if it
     has no :attr:`head_matrix`. Its method :meth:`states` passes each state through

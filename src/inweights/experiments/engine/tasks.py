@@ -180,7 +180,7 @@ class LearnTask:
 
     @property
     def learner(self) -> Learner:
-        """Learner of the first run; the runs differ only in learning rate and weight decay."""
+        """Learner of the first run; all learners are equal up to learning rate and weight decay."""
         return self.runs[0].trial.learner
 
     @property

@@ -93,7 +93,7 @@ class StudyFile(Config):
 
     @property
     def measure_entries(self) -> list[MeasureEntry]:
-        """Measures listed in the file, or a single entry for the function, if it has one."""
+        """Entries for the measures that the file lists or, if it names a function, for this."""
         given = (self.function,) if self.function else self.measures
         return [
             MeasureEntry(probe=one) if isinstance(one, str) else one for one in given

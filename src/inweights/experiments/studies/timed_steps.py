@@ -134,10 +134,10 @@ def of_phase(taken: Sequence[float], steps: int) -> float:
 
     The first five steps usually take longer, because PyTorch kernels are recorded and
     checked in them, and are replayed only from the sixth step on. Each of the five is
-    assumed to take the median time of steps 2 to 5; the time of step 1 is not used,
-    because this step also prepares the batches. Each later step is assumed to take the
-    median time of the timed steps from the sixth on or, if there are none, of steps 2
-    to 5.
+    assumed to take the median time of steps 2 to 5. The time of step 1 is used only if
+    no other step was timed, because this step also prepares the batches. Each later
+    step is assumed to take the median time of the timed steps from the sixth on or, if
+    there are none, of steps 2 to 5.
 
     Args:
         taken: Duration of each timed step in seconds, in order. If empty, the result is

@@ -31,12 +31,12 @@ def kind_of(question: Question) -> str:
         question: The question.
 
     Returns:
-        ``facts`` for a single hop, or ``the answer is the subject`` if it is. For other
-        questions, the kind depends on the role: ``held out`` for a composition that no
-        training text states, ``compositions, stated`` for any other composition,
-        ``facts in new words`` for ``recall``, ``reversals`` for ``reversal``,
-        ``analogies`` for ``analogy``, and an empty string for any other role, such as
-        ``skip``.
+        ``facts`` for a single hop. For any other question, ``the answer is the
+        subject`` if this is the case. Otherwise the kind depends on the role: ``held
+        out`` for a composition that no training text states, ``compositions, stated``
+        for any other composition, ``facts in new words`` for ``recall``, ``reversals``
+        for ``reversal``, ``analogies`` for ``analogy``, and an empty string for any
+        other role, such as ``skip``.
 
     Example:
         >>> kind_of(Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0))

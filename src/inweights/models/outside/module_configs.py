@@ -157,7 +157,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
             code), one for each replica.
         vocabulary: Number of tokens of the worlds that the model reads.
         outputs: Number of tokens for which the module itself returns logits.
-        tokens: The module's ids of the world's tokens; empty if the world uses them.
+        tokens: The module's ids of the world's tokens; empty if the ids are the same.
         names: Names that the tokens of a world must have; empty if they are unknown.
         answers: Score of an answer with several ids: ``first`` (the score of the first
             id) or ``sum`` (the sum of the log-probabilities of all ids).
