@@ -141,7 +141,7 @@ def refusals(folder: Path) -> dict[str, tuple[Path, str]]:
     pickled = folder / "pickled.safetensors"
     pickled.write_bytes(b"\x80\x04\x95\x11\x00\x00\x00\x00\x00\x00\x00\x8c\x02os\x94")
     return {
-        "foreign": (foreign, "is not a model of inweights"),
+        "foreign": (foreign, "is not an inweights model"),
         "text": (text, "is not a safetensors file, or is damaged"),
         "pickled": (pickled, "is not a safetensors file, or is damaged"),
         "missing": (folder / "missing.safetensors", "cannot read the model"),

@@ -216,7 +216,7 @@ def rows_of(scores: pl.DataFrame) -> pl.DataFrame:
     """Average the scores of a league run over seeds.
 
     Args:
-        scores: A table as :func:`scores_of` returns it.
+        scores: A table as returned by :func:`scores_of`.
 
     Returns:
         One row per ``model``, ``identity``, ``trained`` and ``hops``, in order of first

@@ -89,7 +89,7 @@ def run(
         **execution: Fields of
             :class:`~inweights.experiments.engine.execution.ExecutionOptions`: ``jobs``
             (number of parallel processes; by default 1), ``store`` (folder, or address
-            such as ``s3://bucket/folder``, in which the tables of single runs are
+            such as ``s3://bucket/folder``, in which the tables of individual runs are
             stored; by default a folder below ``runs``), ``device`` (torch device of the
             models: ``cpu``, ``cuda``), ``threads`` (of each process), ``plugins``
             (modules that the processes import first), ``observers`` (objects that are

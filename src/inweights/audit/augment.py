@@ -47,7 +47,7 @@ REPLAYED = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Augmented:
-    """Training set, control set and held-out questions that :func:`augment` returns.
+    """Training set, control set and held-out questions returned by :func:`augment`.
 
     Attributes:
         train: One row per text, in the order of training: ``id`` (its index), ``fact``
@@ -157,8 +157,8 @@ def augment(
         most: Largest number of chains of each length that strategies state; at least 1.
         hold_out: Fraction (0 to 1) of the bridges that are held out: no strategy states
             chains through them, so that questions about these chains test composition.
-        floor: Smallest fraction (0 to below 0.9) of the text that states single facts.
-            Facts are repeated until this fraction is reached, so that errors on
+        floor: Smallest fraction (0 to below 0.9) of the text that states individual
+            facts. Facts are repeated until this fraction is reached, so that errors on
             held-out chains are not due to forgotten facts.
         replay: Texts for the strategy ``replay`` (a sequence, or a file with one text
             per line), at most a quarter as long in total as all other texts.

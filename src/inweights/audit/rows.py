@@ -119,12 +119,12 @@ def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
 
 
 def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]:
-    """Repeat the rows that state single facts, so that these make up a required share of the text.
+    """Repeat rows that state individual facts until they make up a required share of the text.
 
     Args:
         rows: All rows of the training set so far, at least one of which states a single
             fact.
-        floor: Smallest fraction of the text, from 0 to below 1, that states single
+        floor: Smallest fraction of the text, at least 0 and below 1, that states individual
             facts; 0 adds nothing.
         count: Function that returns the length of each text, in words or tokens.
 

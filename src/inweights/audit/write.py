@@ -41,11 +41,11 @@ def write_augmented(
     The folder contains the tables ``facts``, ``questions``, ``train`` and ``control``,
     each as Parquet and JSONL. ``train`` and ``control`` are written in three formats:
     prompts with completions, texts, and chats. ``README.md`` is a card that enables
-    ``datasets.load_dataset`` to read the tables, ``counts.json`` contains numbers of
-    rows and words, and ``lm_eval/`` contains one task for each kind of question. Texts
-    without a prompt are left out of chats and of further formats. The questions of each
-    kind that a training text answers directly form a separate task (``KIND_told``).
-    Identical data produce identical files.
+    ``datasets.load_dataset`` to read the tables, ``counts.json`` contains the numbers
+    of rows and of words, and ``lm_eval/`` contains one task for each kind of question.
+    Texts without a prompt are left out of chats and of further formats. The questions
+    of each kind that a training text answers directly form a separate task
+    (``KIND_told``). Identical data produce identical files.
 
     Args:
         augmented: Result of :func:`~inweights.audit.augment`.

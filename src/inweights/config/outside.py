@@ -38,7 +38,7 @@ class Outside(Config):
         """Dictionary from ``name`` to the hash of the content; empty if there is nothing to hash.
 
         There is nothing to hash if the name begins with ``@``, or if it is neither an
-        existing path nor a model of the hub in the local cache.
+        existing path nor a model on the hub in the local cache.
 
         Raises:
             DataError: The file or folder cannot be read.

@@ -30,7 +30,7 @@ _SIGNS = {">": "above", ">=": "at least", "<": "below", "<=": "at most"}
 
 
 def range_text(text: str, given: Any) -> str | None:
-    """Return the message for a number out of range; ``None`` for other messages of msgspec.
+    """Return the message for a number that is out of range; ``None`` for any other error.
 
     Args:
         text: The message of msgspec, without the path of the field.

@@ -41,7 +41,7 @@ class Packed:
 
     @property
     def size(self) -> int:
-        """Total number ``S`` of tokens of all sequences."""
+        """Total number ``S`` of tokens in all sequences."""
         return self.tokens.shape[-1]
 
     @property

@@ -161,7 +161,7 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
                 f"'replica' must be from 0 to {model.replicas - 1}, got {replica}"
             )
         for name, value in tensors.items():
-            # A tensor that all replicas share has no rows of single replicas; it would
+            # A tensor that all replicas share has no rows of individual replicas; it would
             # be sliced along another axis.
             if model.replicas > 1 and value.shape[:1] != (model.replicas,):
                 raise ConfigError(f"'{name}' has no replica axis; save the whole model")
@@ -221,7 +221,7 @@ def decode_model(
         ) from None
     if "inweights" not in metadata:
         raise DataError(
-            f"{where} is not a model of inweights: it has no config; to convert a Hugging Face "
+            f"{where} is not an inweights model: it has no config; to convert a Hugging Face "
             "GPT-2, use models.from_transformers"
         )
     try:

@@ -51,7 +51,7 @@ def along_descent(
         options: Further keyword arguments of ``look``.
 
     Returns:
-        The table that ``look`` returns. Errors of ``look`` propagate.
+        The table returned by ``look``. Errors of ``look`` propagate.
 
     Raises:
         ConfigError: ``seed`` is not between 0 and 2**63 - 1, or the world does not fit

@@ -29,7 +29,7 @@ def environment(commits: Mapping[str, Any] | None = None) -> dict[str, Any]:
     for this purpose.
 
     Args:
-        commits: Commits to record, in the form that :func:`repositories` returns. If
+        commits: Commits to record, in the form returned by :func:`repositories`. If
             ``None`` (the default), that function is called. If the mapping is empty, no
             commits are recorded.
 

@@ -39,7 +39,7 @@ class Result:
             phases, each at its full length, so that the rows of a replica do not depend
             on the other replicas, which may stop later.
         observed: Dictionary that maps the name of each observer with a ``measure`` to
-            the concatenation of the tables that ``measure`` returned, with a column
+            the concatenation of the tables returned by ``measure``, with a column
             ``step`` that counts updates as in ``losses``. During a phase, rows of
             replicas that have stopped are left out; at the end of the phase, all
             replicas are measured.

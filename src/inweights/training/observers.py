@@ -120,7 +120,7 @@ class Observer:
 
         Args:
             name: Name of the table.
-            table: The measured table. It has the columns that ``measure`` returned,
+            table: The measured table. It has the columns returned by ``measure``,
                 including ``replica``, and a column ``step`` (the number of updates
                 made). In a sweep, it is the stored table of one run, with the run's
                 labels and ``seed``.

@@ -241,8 +241,8 @@ def compute_gradients(
             autograd.
         parameters: Parameters whose ``gradients`` are overwritten in the columns of
             trained parameters.
-        moving: Indices of the trained parameters, as :meth:`FlatParameters.moving`
-            returns them.
+        moving: Indices of the trained parameters, as returned by
+            :meth:`FlatParameters.moving`.
         batch: The batch.
 
     Returns:

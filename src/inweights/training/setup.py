@@ -159,7 +159,7 @@ def prepare(
         model: The model, with ``R`` replicas.
         worlds: One world for all replicas, or one per replica.
         curriculum: One curriculum for all replicas, or one per replica; ``None`` for
-            the curriculum that :func:`~inweights.training.learners.named_for` returns.
+            the curriculum returned by :func:`~inweights.training.learners.named_for`.
         seeds: Root seed of each replica; a number ``n`` means the seeds 0 to ``n - 1``.
         options: Execution options, including the observers and the checkpoint.
 

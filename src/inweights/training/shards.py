@@ -30,7 +30,7 @@ from inweights.worlds.arrays import Float
 
 
 class Shards:
-    """Share of this process in the training of one model by several processes.
+    """The position of this process among the processes that train one model together.
 
     The process group of ``torch.distributed`` must already be initialised.
 

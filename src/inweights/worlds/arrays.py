@@ -100,7 +100,7 @@ def flatten_rows(matrices: Iterable[Ids]) -> tuple[Ids, Ids]:
 
 
 def cut_rows(numbers: Ids, ends: Ids, rows: Ids) -> tuple[Ids, Ids]:
-    """Select rows from an array that :func:`flatten_rows` returned.
+    """Select rows from an array returned by :func:`flatten_rows`.
 
     Args:
         numbers: The ``K`` entries of all rows, ``[K]``.

@@ -248,7 +248,7 @@ def ledger_of(content: bytes, where: str) -> Ledger:
         where: Name of the file in error messages.
 
     Returns:
-        The ledger, as :func:`read_ledger` returns it.
+        The ledger, as returned by :func:`read_ledger`.
 
     Raises:
         DataError: The content is not a ledger, or a line before the last one was

@@ -35,8 +35,8 @@ def scores_of_runs(
         ledger: The ledger in its current state.
 
     Yields:
-        Scores as mappings from column to value, as
-        :func:`~inweights.actions.ledger.scores.rows_of` returns them.
+        Scores as mappings from column to value, as returned by
+        :func:`~inweights.actions.ledger.scores.rows_of`.
 
     Raises:
         DataError: A table of a run lacks a column of a claim's score, no row has the

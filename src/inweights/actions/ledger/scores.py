@@ -72,7 +72,7 @@ def with_rows(scores: pl.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pl.Dat
     """Return a table of scores with further rows; existing rows are not changed.
 
     Args:
-        scores: A table of scores, as :func:`read_scores` returns it.
+        scores: A table of scores, as returned by :func:`read_scores`.
         rows: Further rows, as mappings from the names of the same columns to values.
             Missing columns are filled with null.
 
@@ -162,7 +162,7 @@ def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:
     Seeds after a missing seed are ignored, so that no seed can be left out on purpose.
 
     Args:
-        scores: A table of scores, as :func:`read_scores` returns it.
+        scores: A table of scores, as returned by :func:`read_scores`.
         stated: The line that states the claim.
 
     Returns:

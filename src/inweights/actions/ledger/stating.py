@@ -40,7 +40,7 @@ def stands(entry: Entry, claim: Claim, now: str, code: Callable[[], str]) -> boo
     Args:
         entry: The ledger's lines about the claim.
         claim: The claim as its recipe contains it.
-        now: Hash of the claim, as :func:`hashes` returns it.
+        now: Hash of the claim, as returned by :func:`hashes`.
         code: Function that returns the hash of its recipe's code (:func:`code_hash`).
             It is called only for claims that were stated with such a hash (since 27
             November 2026).
@@ -79,7 +79,7 @@ def corrected_from(
     Args:
         entry: The ledger's lines about the claim.
         claim: The claim as its recipe contains it.
-        now: Hash of the claim, as :func:`hashes` returns it.
+        now: Hash of the claim, as returned by :func:`hashes`.
         code: Function that returns the hash of its recipe's code.
         computed: Function that returns the protocols determined from the settings,
             keyed by claim id.

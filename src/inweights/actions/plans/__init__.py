@@ -10,7 +10,7 @@ each worker holds a lease for each task on which it is working
     PLAN/index.json         key, title and results of every task
     PLAN/tasks/00000.jsonl  the tasks, up to 200 per file
     PLAN/failed/<run>.json  the error of each failed run, which is not tried again
-    PLAN/store/             the tables of single runs, unless another store was named
+    PLAN/store/             the tables of individual runs, unless another store was named
 """
 
 import random

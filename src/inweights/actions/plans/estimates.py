@@ -118,7 +118,7 @@ def _recall(key: Any, store: Store) -> Forecast | None:
 
     Args:
         key: Everything on which the estimate depends, except the library and the store.
-        store: Store of the tables of single runs.
+        store: Store of the tables of individual runs.
 
     Returns:
         The estimate; ``None`` if there is none, or if other tables are stored now.
@@ -142,7 +142,7 @@ def _remember(
         forecast: The estimate.
         places: Location of every table of the plan: key of the run and name of the
             part.
-        store: Store of the tables of single runs.
+        store: Store of the tables of individual runs.
     """
     remember(_KIND, key, _Estimate(forecast, [*places], _stored([*places], store)))
 

@@ -99,7 +99,7 @@ def say_pairs(pairs: pl.DataFrame) -> list[str]:
     """Describe which ways of teaching differ in their accuracy on held-out questions.
 
     Args:
-        pairs: Table that :func:`pairs_of` returned.
+        pairs: Table returned by :func:`pairs_of`.
 
     Returns:
         A list with one text. It states the difference, the interval and the p value of

@@ -31,24 +31,24 @@ class TrainingSettings(Config):
             cache, or ``@smollm2``.
         wording: TOML file with wordings of the relations. If it is empty (the default),
             the built-in wordings are used.
-        ways: Names of the compared ways, by default all: ``untrained`` (the original
+        ways: Names of the methods to compare, by default all: ``untrained`` (the original
             model), ``retrieval`` (the original model, with the facts that BM25 finds
             for a question inserted before it), ``facts`` (fine-tuning on the facts
             alone), ``entities`` (the facts, descriptions of entities, and texts about
             related pairs), and ``mixture`` (the facts and the texts that the strategies
             add).
-        strategy: Names of the strategies of ``inweights augment`` with which the way
+        strategy: Names of the strategies of ``inweights augment`` with which the method
             ``mixture`` adds texts to the facts; by default ``auto``, the strategies
             that ``augment`` recommends.
         hold_out: Fraction of the bridge entities (the middle entities of two-hop
             chains) whose chains are not stated in any training text, so that these
             chains can be tested; by default 0.2.
         floor: Minimum fraction of the tokens in a pass that belong to statements of
-            single facts; by default 0.25.
-        tokens: Number of tokens in one pass, the same for every way. If it is 0 (the
+            individual facts; by default 0.25.
+        tokens: Number of tokens in one pass, the same for every method. If it is 0 (the
             default), the number of tokens in one pass over the mixture is used.
         questions: Maximum number of questions of each kind; by default 40.
-        retrieved: Maximum number of facts that precede a question, for the way
+        retrieved: Maximum number of facts that precede a question, for the method
             ``retrieval``; by default 8.
         tuning: Settings of the fine-tuning. The defaults are those of ``inweights
             finetune``, except that training is not stopped early and batches are
@@ -66,7 +66,7 @@ class TrainingSettings(Config):
             By default (empty), ids are not replaced.
 
     Raises:
-        ConfigError: A way is unknown, ``tokens`` is not between 0 and 100,000,000,
+        ConfigError: A method is unknown, ``tokens`` is not between 0 and 100,000,000,
             ``questions`` is not between 1 and 10,000, or ``retrieved`` is not between 2
             and 1000. The other values are checked when they are used.
     """
@@ -110,7 +110,7 @@ class TrainingSettings(Config):
             The triples of subject, relation and object.
 
         Raises:
-            ConfigError: The source is a database or a data set of the hub, a required
+            ConfigError: The source is a database or a data set on the hub, a required
                 package is not installed, or the columns of the settings do not exist in
                 the file.
             DataError: The file is missing, empty, too large or damaged, no set of facts

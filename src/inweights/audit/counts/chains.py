@@ -126,7 +126,7 @@ def compositions(
     Args:
         facts: One row per fact (``subject``, ``relation``, ``object``), including
             identity statements.
-        chains: The listed chains, as :func:`chains_in` returns them.
+        chains: The listed chains, as returned by :func:`chains_in`.
         counts: Exact numbers of chains, from :func:`chain_counts`.
 
     Returns:

@@ -18,7 +18,7 @@ def leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
     Args:
         facts: One row per fact: ``subject``, ``relation``, ``object``, ``fact``,
             ``line``.
-        chains: The chains, as :func:`chains_in` returns them.
+        chains: The chains, as returned by :func:`chains_in`.
 
     Returns:
         One row for each pair of a chain and a fact that directly connects the subject
@@ -59,14 +59,14 @@ def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.Data
 
     These are the analogies that a model may draw. If ``h`` of ``g`` entities that share
     a value have the other relation, there are ``h (g - h)`` pairs, which are counted
-    without being listed. The pairs are listed only if entities share several values of
-    one relation (up to a memory limit), so that each pair is counted once.
+    without being listed. The pairs are listed, within a memory limit, only if entities
+    share several values of one relation, so that each pair is counted once.
 
     Args:
         facts: One row per fact: ``subject``, ``relation``, ``object``, ``stage``.
         identifying: Names of relations whose values distinguish subjects, such as
-            nicknames. No pairs are counted for which such a relation is the attribute
-            (the relation that only one entity of the pair has).
+            nicknames. A pair is not counted if such a relation is the attribute (the
+            relation that only one entity of the pair has).
 
     Returns:
         One row per pair of relations, most pairs first: ``shared`` and ``attribute``

@@ -26,8 +26,8 @@ def mark_direct_answers(
     two other relations.
 
     Args:
-        questions: Held-out questions, as
-            :func:`~inweights.audit.questions.held_out.held_out` returns them.
+        questions: Held-out questions, as returned by
+            :func:`~inweights.audit.questions.held_out.held_out`.
         rows: Rows of the training set.
         facts: The facts from which the questions and the rows were created.
         turns: The user's turn in chat for each row of the training set, as strings.

@@ -141,7 +141,7 @@ def analogies(
     Entities are similar if they share a value other than a date or number. If all
     similar entities with a further relation have the same value of it, that value is
     the answer of a question about each similar entity without the relation. Relations
-    that :func:`of_one_each` returns are ignored.
+    returned by :func:`of_one_each` are ignored.
 
     Args:
         facts: The facts.

@@ -98,7 +98,7 @@ class StrategyInput:
 
     @cached_property
     def held(self) -> frozenset[int]:
-        """Indices of the held-out bridges, which are entities through which no chain is stated.
+        """Indices of the held-out bridges: no stated chain passes through these entities.
 
         Raises:
             ConfigError: :attr:`seed` is not between 0 and 2**63 - 1.
@@ -211,7 +211,7 @@ def check_ranges(inputs: StrategyInput, floor: float, budget: int) -> None:
 
     Args:
         inputs: The facts and settings.
-        floor: Smallest fraction of the text that states single facts.
+        floor: Smallest fraction of the text that states individual facts.
         budget: Length of the training set, in words or tokens; 0 for no limit.
 
     Raises:

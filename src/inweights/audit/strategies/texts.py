@@ -235,7 +235,7 @@ def replay(inputs: StrategyInput) -> Iterator[Row]:
 
     Raises:
         ConfigError: ``replay`` of ``inputs`` is ``None``, or ``seed`` of ``inputs`` is
-            not from 0 to 2**63 - 1.
+            not between 0 and 2**63 - 1.
         DataError: The file cannot be read, or all its lines (or all texts) are blank.
     """
     if inputs.replay is None:

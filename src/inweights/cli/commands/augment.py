@@ -35,8 +35,8 @@ class Added:
         hops: Maximum number of facts in a derived chain.
         hold_out: Share of the bridge entities whose chains are left out, to measure
             generalisation.
-        floor: Smallest share of the text that states single facts; if strategies add
-            more text, the facts are repeated.
+        floor: Smallest share of the text that states individual facts; if strategies
+            add more text, the facts are repeated.
         replay: A text file with one text per line, for the strategy replay.
         paraphraser: A model that rewrites each fact, for the strategy paraphrases: a
             folder, a GGUF file, @smollm2 or, with --download, a hub name. Sentences

@@ -236,8 +236,8 @@ class Doing(RunOptions):
 
     Attributes:
         device: Torch device of the models: ``cpu`` or ``cuda``.
-        store: Folder or address in which the tables of single runs are stored. If it is
-            empty (the default), a subfolder of the folder of all runs is used.
+        store: Folder or address in which the tables of individual runs are stored. If
+            it is empty (the default), a subfolder of the folder of all runs is used.
         on: ``ray``, the address ``ray://HOST:PORT`` of a Ray cluster, or empty (the
             default) for this machine.
         keep_models: If true, store the trained weights.

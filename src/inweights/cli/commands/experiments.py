@@ -70,7 +70,7 @@ def run(
         choice.set: Change a setting, as in --set gpt.model.width=128; may be repeated.
         config: A TOML file with settings.
         doing: Options of the run, such as --device and --dry-run.
-        doing.store: Folder or address (s3://bucket/folder) of the tables of single
+        doing.store: Folder or address (s3://bucket/folder) of the tables of individual
             runs; by default a subfolder of the folder of all runs.
         doing.jobs: Number of parallel processes; 0 means one per core.
         doing.fresh: Discard an earlier run of the same config.
@@ -212,7 +212,7 @@ def sweep(
         choice.set: Change a setting, as in --set model.width=128 or --set
             over.world.n=[5,10]; may be repeated.
         doing: Options of the run, such as --device and --dry-run.
-        doing.store: Folder or address of the tables of single runs; by default a
+        doing.store: Folder or address of the tables of individual runs; by default a
             subfolder of the folder of all runs.
         doing.jobs: Number of parallel processes; 0 means one per core if there is
             enough work.

@@ -96,12 +96,12 @@ class Asking:
 
 @base.options
 class Otherwise:
-    """Options for evaluating the epochs of a fine-tuning, or a model on a server.
+    """Options for evaluating the epochs of a fine-tuning run, or a model on a server.
 
     Attributes:
-        watch: Score each epoch of a fine-tuning with --keep-epochs as it finishes, and
-            compare it with the original model, in one line per epoch. The command ends
-            when the training ends.
+        watch: Score each epoch of a fine-tuning run with --keep-epochs as it finishes,
+            and compare it with the original model, in one line per epoch. The command
+            ends when the training ends.
         endpoint: Base address of an OpenAI-compatible server, such as
             http://localhost:8080/v1, on which MODEL generates the answers. The key is
             read from OPENAI_API_KEY. Answers are stored in QUESTIONS.answers.jsonl; if

@@ -19,8 +19,8 @@ class Settling:
         settle: Add seeds to undecided claims until they are decided, before the table
             is shown.
         minutes: Time limit of --settle.
-        store: Folder or address of the tables of single runs; by default a subfolder of
-            the folder of all runs.
+        store: Folder or address of the tables of individual runs; by default a
+            subfolder of the folder of all runs.
         jobs: Number of parallel processes; 0 means one per core.
         dry_run: Only print the cost of each recipe on this machine, and the total cost
             of recipes without a finished run.

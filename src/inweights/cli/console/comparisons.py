@@ -132,7 +132,7 @@ def standings(
     """Print the accuracy on all two-hop queries, with a user-defined model first.
 
     Args:
-        rows: Scores of each model, as :func:`inweights.league` returns them.
+        rows: Scores of each model, as returned by :func:`inweights.league`.
         outcome: The run of the user's model, or ``None`` if there is none.
         entries: Folders of the entries that were written. It may be empty.
         json: If true, print JSON instead of text.
@@ -190,7 +190,7 @@ def replayed(entry: Path, scores: pl.DataFrame, *, json: bool) -> int:
     Args:
         entry: Folder of the entry.
         scores: Table with the stored scores (``accuracy``) and the new scores
-            (``now``), as :func:`inweights.actions.replay` returns it.
+            (``now``), as returned by :func:`inweights.actions.replay`.
         json: If true, print JSON instead of text.
 
     Returns:

@@ -186,7 +186,7 @@ def _check_numbers(table: pl.DataFrame, column: str, hint: str) -> None:
 
 
 def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
-    """Return how many runs of a score diverged; 0 if rows cannot be assigned to single runs."""
+    """Return how many runs of a score diverged; 0 if rows cannot be assigned to individual runs."""
     import polars as pl
 
     runs = diverged_runs(tables)
@@ -198,7 +198,7 @@ def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
         name for name in runs.columns if name == "seed" or every[name].n_unique() > 1
     ]
     if any(table.schema.get(name) != runs.schema[name] for name in keys):
-        return 0  # the rows do not belong to single runs of the losses
+        return 0  # the rows do not belong to individual runs of the losses
     wheres = (score.where, score.minus) if score.minus else (score.where,)
     rows = pl.concat([table.filter(**where) for where in wheres])
     return runs.join(rows, on=keys, how="semi", nulls_equal=True).n_unique()

@@ -48,7 +48,7 @@ def collect(
     Args:
         plan: The trials, measures and computations.
         seeds: Root seeds; every trial is run once per seed.
-        store: Store of the tables of single runs.
+        store: Store of the tables of individual runs.
         execution: Options that define where and how tasks run; by default, tasks run
             one after another in this process.
         version: Version of the recipe, which is part of every run's key; by default 1.

@@ -63,8 +63,8 @@ class RunKeywords(ExecutionKeywords, total=False):
 
     Attributes:
         jobs: Number of parallel processes.
-        store: Folder, or address of a bucket, in which the tables of single runs are
-            stored.
+        store: Folder, or address of a bucket, in which the tables of individual runs
+            are stored.
     """
 
     jobs: int
@@ -91,8 +91,8 @@ class ExecutionOptions:
             stored; by default none.
         on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty, the
             default, for this machine.
-        store: Folder, or address of a bucket, in which the tables of single runs are
-            stored; empty (the default) for a subfolder of the folder of all runs.
+        store: Folder, or address of a bucket, in which the tables of individual runs
+            are stored; empty (the default) for a subfolder of the folder of all runs.
         executor: Executor that runs the tasks. By default it depends on ``jobs`` and
             ``on``: this process for one job, otherwise parallel processes or Ray.
         fresh: Whether to compute all tables again, even if they are stored; by default
@@ -125,7 +125,7 @@ class ExecutionOptions:
     expect: Expect | None = None
 
     def open_store(self, runs: str | Path) -> Store:
-        """Return the store of the tables of single runs.
+        """Return the store of the tables of individual runs.
 
         Args:
             runs: Folder of all runs. The store is below this folder if :attr:`store` is

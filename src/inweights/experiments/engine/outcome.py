@@ -87,8 +87,8 @@ class Outcome(Carded, About):
         replaced: Measured tables that were replaced by derived tables of the same name,
             keyed by name.
         claims: The claims of the recipe with their verdicts, in the recipe's order.
-        store: Folder or address of the store of single runs, if it was specified in the
-            call that returned this object; empty for the default subfolder of the
+        store: Folder or address of the store of individual runs, if it was specified in
+            the call that returned this object; empty for the default subfolder of the
             folder of all runs. It is never read from a file, so that no file can
             determine which store is opened.
     """

@@ -65,7 +65,7 @@ def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
     Args:
         recipe: Recipe of the run.
         folder: Folder of the run.
-        store: Folder or address of the store of single runs, which becomes the
+        store: Folder or address of the store of individual runs, which becomes the
             attribute ``store`` of the result; empty (the default) for the default
             subfolder of the folder of all runs.
 

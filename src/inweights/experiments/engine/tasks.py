@@ -213,7 +213,7 @@ class ComputeTask:
 
     @property
     def members(self) -> list[tuple[str, int]]:
-        """Pairs of the computation's key in the store and the root seed, one pair per seed."""
+        """Pairs ``(key, seed)``: the computation's key in the store, and a root seed."""
         return [(self.key, self.seed), *self.others]
 
     @property

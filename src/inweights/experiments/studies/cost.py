@@ -54,7 +54,7 @@ def forecast(
     Args:
         plan: The trials, measures and computations.
         seeds: Root seeds; there must be at least one.
-        store: Store of the tables of single runs. Runs that are already stored cost
+        store: Store of the tables of individual runs. Runs that are already stored cost
             nothing.
         execution: Where and how the tasks would run; by default one after another in
             this process.

@@ -1,4 +1,4 @@
-"""Represent the estimated cost of a plan, which :func:`~.cost.forecast` returns."""
+"""Represent the estimated cost of a plan, returned by :func:`~.cost.forecast`."""
 
 from dataclasses import dataclass
 

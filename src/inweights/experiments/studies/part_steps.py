@@ -191,8 +191,8 @@ def try_parts(
             backward pass, such as :func:`~.timed_steps.time_part`.
 
     Returns:
-        The estimate. Its ``seconds`` are the duration of all steps and measures of the
-        runs, and its ``h100`` is the duration of the steps on one H100 GPU.
+        The estimate. Its ``seconds`` is the total duration of all steps and
+        measurements of the runs; its ``h100`` is that of the steps on one H100 GPU.
 
     Raises:
         ConfigError: A phase names a parameter that the model lacks, trains no parameter, or

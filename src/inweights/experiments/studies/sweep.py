@@ -84,8 +84,8 @@ def sweep(
             updates, but at most one per core.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` in the
             working folder.
-        store: Folder, or address of a bucket, in which the tables of single runs are
-            stored; empty (the default) for a subfolder of ``runs``.
+        store: Folder, or address of a bucket, in which the tables of individual runs
+            are stored; empty (the default) for a subfolder of ``runs``.
         progress: Whether to show a line of progress (by default true), or a function
             that is called with the number of updates done, the total number, and a
             description of the current work.
@@ -113,8 +113,8 @@ def sweep(
         RunError: A training run failed, no Ray cluster responds, or a table cannot be
             stored. If all failed runs raised the same error class of this library, an
             error of that class is raised instead.
-        FolderError: A stored table is damaged, or the subfolder of ``runs`` for single
-            runs is a symbolic link.
+        FolderError: A stored table is damaged, or the subfolder of ``runs`` for
+            individual runs is a symbolic link.
         OSError: With ``fresh=True``, a stored file cannot be removed; or a process
             cannot be started.
 

@@ -64,8 +64,8 @@ class Study:
         measures: Probes or measures; ``None`` for the accuracy alone.
         runs: Folder of all runs; ``None`` for ``$INWEIGHTS_RUNS``, or ``runs`` in the
             working folder.
-        place: Store of single runs (the argument ``store`` of :func:`~.sweep.sweep`);
-            empty (the default) for a subfolder of ``runs``.
+        place: Store of individual runs (the argument ``store`` of
+            :func:`~.sweep.sweep`); empty (the default) for a subfolder of ``runs``.
         controls: Names of controls with which every condition is compared:
             ``untrained``, ``shuffled``, ``no-bridge``, ``frozen``; by default none.
         replicated: Whether the function ``world`` takes all missing seeds at once, as
@@ -155,7 +155,7 @@ class Study:
 
     @property
     def store(self) -> Store:
-        """The store of single runs: at :attr:`place` if set, otherwise below :attr:`runs`.
+        """The store of individual runs: at :attr:`place` if set, otherwise below :attr:`runs`.
 
         Raises:
             FolderError: The subfolder of :attr:`runs` is a symbolic link.
@@ -204,7 +204,7 @@ class Study:
             DataError: A world cannot be built, or ``world`` is a function whose runs
                 return no table or different columns.
             FolderError: A stored table is damaged, or the subfolder of :attr:`runs` for
-                single runs is a symbolic link.
+                individual runs is a symbolic link.
 
         Warns:
             CautionWarning: The models of a condition do not know their facts, there are

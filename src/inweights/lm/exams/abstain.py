@@ -174,7 +174,7 @@ def abstention(
     Args:
         models: Models, keyed by their names in the table, such as ``before`` and
             ``after``.
-        questions: Questions that :func:`read_unanswerable` returned.
+        questions: Questions returned by :func:`read_unanswerable`.
         progress: Function that is called with the number of answers so far, the total
             number of answers, and a description; ``None`` for no progress reports.
 
@@ -263,7 +263,7 @@ def abstention_shares(answers: pl.DataFrame) -> pl.DataFrame:
     """Compute the share of each kind of answer for each kind of question and each model.
 
     Args:
-        answers: Table that :func:`abstention` returned.
+        answers: Table returned by :func:`abstention`.
 
     Returns:
         One row per ``kind`` of question and ``model``, with the number of

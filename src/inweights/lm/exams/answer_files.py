@@ -63,8 +63,8 @@ def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
         and ``hit``, whether the answer is right (or the value of the metric, if some
         values are neither 0 nor 1). A question that ``inweights evaluate`` also asked
         step by step has a second row, with the role ``thought``. If a file contains
-        answers before and after a fine-tuning, only the answers after the fine-tuning
-        are read.
+        answers before and after a fine-tuning run, only the answers after the
+        fine-tuning are read.
 
     Raises:
         DataError: There is no such file, it has neither of these formats, it contains

@@ -172,8 +172,8 @@ def ask_endpoint(
 
     Args:
         endpoint: The model.
-        questions: Questions, such as :func:`inweights.lm.read_exam` returns with
-            ``chat``.
+        questions: Questions, such as those returned by :func:`inweights.lm.read_exam`
+            with ``chat``.
         kept: JSONL file with one answer per line, which is created if it does not
             exist.
         progress: Function that is called with the number of prompts done, the total

@@ -1,4 +1,4 @@
-"""Classify questions: single facts, chains stated in the training texts, held-out chains.
+"""Classify questions: individual facts, chains stated in the training texts, held-out chains.
 
 :func:`kind_of` returns the kind of a question, and :func:`groups` the accuracy of each
 kind.
@@ -54,7 +54,7 @@ def kind_of(question: Question) -> str:
 def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     """Compute the accuracy for each kind of question, with its 95% Clopper-Pearson interval.
 
-    The kinds are: single facts (each prompt is counted once); facts in new words;
+    The kinds are: individual facts (each prompt is counted once); facts in new words;
     compositions that a training text states; held-out compositions with both hops
     known, with an unknown hop, or with hops that were not all evaluated; reversals;
     analogies; and questions whose answer is the subject itself. A hop is known if the

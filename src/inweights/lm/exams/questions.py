@@ -98,16 +98,15 @@ def exam(
 
     Args:
         questions: Table with the columns ``role``, ``prompt``, ``answer`` and
-            ``candidates`` (a list of names with the answer), as
-            :func:`inweights.audit.held_out` returns it. Questions about both hops of a
-            composition also need ``facts``, ``subject``, ``first`` and ``bridge``.
-            Optional columns are ``accepted`` and ``also_right`` (names for
-            :attr:`Question.accepted`); ``told`` or ``stated`` (a text states the answer
-            if the value is true or is a string that is not empty); and ``itself``
-            (:attr:`Question.itself`).
-        train: Table with the columns ``fact``, ``role`` and ``prompt``, as
-            :func:`inweights.audit.augment` returns it. If it is ``None`` (the default),
-            no questions about hops are created.
+            ``candidates`` (a list of names with the answer), as returned by
+            :func:`inweights.audit.held_out`. Questions about both hops of a composition
+            also need ``facts``, ``subject``, ``first`` and ``bridge``. Optional columns
+            are ``accepted`` and ``also_right`` (names for :attr:`Question.accepted`);
+            ``told`` or ``stated`` (a text states the answer if the value is true or is
+            a string that is not empty); and ``itself`` (:attr:`Question.itself`).
+        train: Table with the columns ``fact``, ``role`` and ``prompt``, as returned by
+            :func:`inweights.audit.augment`. If it is ``None`` (the default), no
+            questions about hops are created.
         most: Maximum number of candidates of a first hop, at least 1; by default 50.
             Many candidates of several tokens take a long time to score.
         seed: Root seed of the random choice of candidates, if there are more than
@@ -241,7 +240,7 @@ def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
             column; by default False.
 
     Returns:
-        Questions, as :func:`exam` returns them. For a folder, they include questions
+        Questions, as returned by :func:`exam`. For a folder, they include questions
         about both hops of compositions.
 
     Raises:

@@ -43,11 +43,11 @@ def evaluation(
 
     Args:
         lm: The model.
-        questions: Questions, such as :func:`inweights.lm.read_exam` returns.
+        questions: Questions, such as those returned by :func:`inweights.lm.read_exam`.
         before: The model before fine-tuning; ``None`` for no comparison.
         words: Whether to let the model also answer in its own words; by default True.
-        forecast: Predictions for compositions: the table that :func:`forecast_of`
-            returns; ``None`` if there are none.
+        forecast: Predictions for compositions: the table returned by
+            :func:`forecast_of`; ``None`` if there are none.
         progress: Function that is called with the number of finished items, their total
             number and a description; ``None`` for no progress reports.
 
@@ -217,7 +217,7 @@ def forecast_of(
         the reason as a string.
 
     Raises:
-        ConfigError: ``seconds`` is not a number, or is not from 0 to 10,000,000.
+        ConfigError: ``seconds`` is not a number, or is not between 0 and 10,000,000.
         DataError: The questions of the data set cannot be read.
     """
     from inweights.audit.prediction.forecast import forecast

@@ -1,4 +1,4 @@
-"""Convert the state of a fine-tuning to tensors and back: trained weights and AdamW's moments.
+"""Convert the state of a fine-tuning run to tensors and back: trained weights and AdamW's moments.
 
 :func:`flat` and :func:`moments` return tensors for a checkpoint, and :func:`unflatten`
 and :func:`restore` read them. :func:`inweights.lm.finetune` calls all four.
@@ -88,7 +88,7 @@ def moments(optimizer: Any, trained: list[Tensor]) -> dict[str, Tensor]:
 
 
 def restore(optimizer: Any, trained: list[Tensor], saved: dict[str, Tensor]) -> None:
-    """Set AdamW's state to a state that :func:`moments` returned.
+    """Set AdamW's state to a state returned by :func:`moments`.
 
     Args:
         optimizer: A new AdamW for the same weights.

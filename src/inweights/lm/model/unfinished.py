@@ -1,4 +1,4 @@
-"""Manage the files next to a folder that a fine-tuning writes, until the folder is complete.
+"""Manage the files next to a folder that a fine-tuning run writes, until the folder is complete.
 
 For a folder ``tuned``, the file ``tuned.state`` contains the state of an interrupted
 training, ``tuned.texts`` contains the texts that the model wrote before it

@@ -1,4 +1,4 @@
-"""Estimate the cost of a fine-tuning on this machine from a few of its updates.
+"""Estimate the cost of a fine-tuning run on this machine from a few of its updates.
 
 :func:`cost_of` returns a :class:`Cost`, and :func:`least_seconds` a fast lower bound.
 The commands ``inweights augment`` and ``inweights compare-training`` use them.
@@ -26,7 +26,7 @@ _OWN = 200
 
 @dataclass(frozen=True)
 class Cost:
-    """Estimated cost of a fine-tuning that runs all of its epochs.
+    """Estimated cost of a fine-tuning run that runs all of its epochs.
 
     Attributes:
         rows: Number of examples.
@@ -52,7 +52,7 @@ class Cost:
 
 
 def _batches(encoded: Sequence[Encoded], config: FineTune) -> list[list[Encoded]]:
-    """Return the batch of each update of a fine-tuning, in one possible order."""
+    """Return the batch of each update of a fine-tuning run, in one possible order."""
     found: list[list[Encoded]] = []
     for stage in stages_of(encoded, config):
         found += stage.order(config, 0)
@@ -131,7 +131,7 @@ def cost_of(
     steps: int = 20,
     each: float = 0.0,
 ) -> Cost:
-    """Estimate the time of a fine-tuning from some of its updates, which change the model.
+    """Estimate the time of a fine-tuning run from some of its updates, which change the model.
 
     The first two updates are slower and are not included in the estimate.
 

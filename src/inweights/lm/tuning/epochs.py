@@ -1,4 +1,4 @@
-"""Store the model after each epoch of a fine-tuning, and evaluate the stored models.
+"""Store the model after each epoch of a fine-tuning run, and evaluate the stored models.
 
 :func:`keeping` stores them in ``<target>.epochs`` while
 :func:`inweights.lm.finetune_to` trains. :func:`score_epochs` yields their scores, even
@@ -32,7 +32,7 @@ _ABOUT = "about.json"
 
 
 class About(Config):
-    """Description of a fine-tuning whose epochs are stored.
+    """Description of a fine-tuning run whose epochs are stored.
 
     Attributes:
         base: Source of the original model.
@@ -51,7 +51,7 @@ class About(Config):
 
 
 def epochs_of(target: Path) -> Path:
-    """Return the folder with the stored epochs of a fine-tuning: ``<target>.epochs``.
+    """Return the folder with the stored epochs of a fine-tuning run: ``<target>.epochs``.
 
     Args:
         target: Folder to which the fine-tuned model is written.
@@ -232,7 +232,7 @@ def _after(place: Path, done: int) -> list[tuple[int, int, Path]]:
 
 
 def _at_work(target: Path) -> bool:
-    """Return whether a process is working on a fine-tuning."""
+    """Return whether a process is working on a fine-tuning run."""
     if not lock_of(target).exists():
         return False
     try:

@@ -1,4 +1,4 @@
-"""Define the settings of a fine-tuning, without importing torch.
+"""Define the settings of a fine-tuning run, without importing torch.
 
 :class:`FineTune` is the config, and :data:`DEFAULT` the settings of ``inweights
 finetune`` without options.
@@ -62,8 +62,8 @@ class FineTune(Config):
     Raises:
         ConfigError: A setting is out of range: ``rate``, ``epochs``, ``batch_tokens``,
             ``rank`` and ``alpha`` must be above 0 and at most 1e9, ``clip`` and
-            ``weight_decay`` from 0 to 1e9, ``warmup`` from 0 to below 1, ``until`` from
-            0 to 1, and ``replay`` from 0 to 4.
+            ``weight_decay`` from 0 to 1e9, ``warmup`` at least 0 and below 1, ``until``
+            from 0 to 1, and ``replay`` from 0 to 4.
     """
 
     later = {"replay": 0.0, "until": 0.0, "variant": "lora", "layout": "padded"}

@@ -92,7 +92,7 @@ def finetune_to(
             trained; ``None`` for no progress reports.
 
     Returns:
-        Losses and sizes, as :func:`inweights.lm.finetune` returns them.
+        Losses and sizes, as returned by :func:`inweights.lm.finetune`.
 
     Raises:
         ConfigError: An option is invalid, or an optional package is not installed.

@@ -1,4 +1,4 @@
-"""Handle signals that stop a fine-tuning, and detect processes that train together."""
+"""Handle signals that stop a fine-tuning run, and detect processes that train together."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Record a fine-tuning while it runs: losses, sizes of batches, and reports to observers.
+"""Record a fine-tuning run while it runs: losses, sizes of batches, and reports to observers.
 
 :func:`inweights.lm.finetune` fills a :class:`LossTable` and a :class:`PaddingCount`,
 and passes each update to :class:`Reports`.

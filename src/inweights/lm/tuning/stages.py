@@ -1,4 +1,4 @@
-"""Divide a fine-tuning into stages: the examples of each update and the texts to replay.
+"""Divide a fine-tuning run into stages: the examples of each update and the texts to replay.
 
 :func:`stages_of` returns the :class:`Stage` objects over which
 :func:`inweights.lm.finetune` loops.
@@ -15,7 +15,7 @@ from inweights.lm.tuning.fine_tune import FineTune
 
 @dataclass
 class Stage:
-    """One stage of a fine-tuning, whose examples are used before those of the next stage.
+    """One stage of a fine-tuning run, whose examples are used before those of the next stage.
 
     Attributes:
         name: Number of the stage, which is the ``stage`` of its examples.

@@ -127,7 +127,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hashes of the files that options name, keyed by path; DataError if one is unreadable."""
+        """Hashes of the files that options name, keyed by path; DataError if it cannot read one."""
         return files_of(self.options)
 
     @property

@@ -38,7 +38,7 @@ def without_self_edges(
         options: Further keyword arguments of ``inner``.
 
     Returns:
-        The table that ``inner`` returns. Errors of ``inner`` propagate.
+        The table returned by ``inner``. Errors of ``inner`` propagate.
 
     Raises:
         DataError: A world was not built by ``Graph``, or the worlds do not fit the
@@ -66,7 +66,7 @@ def both_ways(
         options: Further keyword arguments of ``inner``.
 
     Returns:
-        The table that ``inner`` returns. Errors of ``inner`` propagate.
+        The table returned by ``inner``. Errors of ``inner`` propagate.
 
     Raises:
         DataError: A world was not built by ``Graph``, or the worlds do not fit the

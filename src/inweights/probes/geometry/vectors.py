@@ -173,7 +173,7 @@ def placed(
             ``model.layer_names``; see :func:`node_vectors`.
 
     Returns:
-        The edges of each replica, as :func:`graph_edges` returns them, and the vectors
+        The edges of each replica, as returned by :func:`graph_edges`, and the vectors
         ``[R, N, D]`` (``N`` nodes, width ``D``).
 
     Raises:

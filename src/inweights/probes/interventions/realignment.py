@@ -200,7 +200,7 @@ class _Queries:
             layer: Name of the layer of the states.
             method: Any method except ``none``.
             state: The state that is replaced.
-            target: State of the correct bridges, as :meth:`target` returns it.
+            target: State of the correct bridges, as returned by :meth:`target`.
             decoded: Tokens that are decoded from ``state``.
         """
         if method == "decoded":

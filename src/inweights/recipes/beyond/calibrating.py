@@ -100,7 +100,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``gain``: a row per seed, model and ``other`` predictor: its Brier score minus
           the Brier score of ``calibrated``. Columns: ``seed, model, other, gain``.
         - ``reliability``: a row per seed, model and ``bin`` of the probability (of
-          width 0.2), as :func:`in_fifths` returns it. Columns: ``seed, model, bin,
+          width 0.2), as returned by :func:`in_fifths`. Columns: ``seed, model, bin,
           probability, share, queries``.
         - ``errors``: a row per world and model: the absolute ``error`` of the mean
           probability, the error that the fit states for the family (``printed``), and

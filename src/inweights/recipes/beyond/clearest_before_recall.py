@@ -47,7 +47,7 @@ def plan(settings: Settings) -> Plan:
             ``most``; :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
           ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN), and ``condition`` (the

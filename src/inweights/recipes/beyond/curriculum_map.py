@@ -72,7 +72,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``model`` (one-layer, GPT), ``share`` (weight of the
           similarity facts in phase 1: 0, 0.03, 0.1, 0.3, 1), and ``rehearsed``

@@ -60,9 +60,9 @@ def plan(settings: Settings) -> Plan:
             ``conditions``; :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings. There are two
-        computations, ``before`` (the model before training) and ``after`` (the model
-        after fine-tuning), both by
+        The plan. The label values listed below are those of the default settings. There
+        are two computations, ``before`` (the model before training) and ``after`` (the
+        model after fine-tuning), both by
         :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Their labels
         are ``second`` (``invented``: the towns are invented, and the model is trained
         on their countries; ``known``: the towns are real cities, and the model is not
@@ -111,7 +111,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
-          as :func:`~inweights.recipes.shared.language.tables.accuracies` returns it:
+          as returned by :func:`~inweights.recipes.shared.language.tables.accuracies`:
           ``accuracy`` (after training), ``before`` (accuracy before training),
           ``chance`` (accuracy of guessing) and ``excess`` (``accuracy`` minus
           ``chance``). Columns: ``second, condition, seed, what, distribution, accuracy,
@@ -119,14 +119,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``shown``: the rows of ``accuracy``, with the names used in the figure.
           Columns: as in ``accuracy``.
         - ``rises``: a row per run, with means over all compositions (``set`` is
-          ``all``), as :func:`~inweights.recipes.shared.language.tables.rises` returns
-          them: the decimal logarithm of the factor by which training increases the
-          answer's probability (``decades``); ``decades`` minus the same logarithm for
-          the mean probability of the wrong candidates (``own``); the answer's
-          probability after training minus its probability before (``rise``); and the
-          answer's share of the probability of all candidates after training minus this
-          share before (``share_rise``). Columns: ``second, condition, seed, set,
-          decades, own, rise, share_rise``.
+          ``all``), as returned by
+          :func:`~inweights.recipes.shared.language.tables.rises`: the decimal logarithm
+          of the factor by which training increases the answer's probability
+          (``decades``); ``decades`` minus the same logarithm for the mean probability
+          of the wrong candidates (``own``); the answer's probability after training
+          minus its probability before (``rise``); and the answer's share of the
+          probability of all candidates after training minus this share before
+          (``share_rise``). Columns: ``second, condition, seed, set, decades, own, rise,
+          share_rise``.
         - ``layers``: a row per run and layer, with ``contrast`` after training: the
           mean cosine of the states of paired prompts minus the mean cosine of unpaired
           ones. Columns: ``second, condition, seed, layer, contrast``.

@@ -60,7 +60,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Label of the trials: ``world`` (``hops``: two hops with identities; ``hops, no
           identities``; ``hops, memory``: without identities, learnt by a GPT with 128

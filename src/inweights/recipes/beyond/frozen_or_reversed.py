@@ -52,7 +52,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``course`` (the order of training, see
           :func:`~inweights.recipes.feature_resemblance.courses.phase_roles`: ``AS``

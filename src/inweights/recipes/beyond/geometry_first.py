@@ -129,7 +129,7 @@ def plan(settings: Settings) -> Plan:
             each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
           5); (1000, 5); (5000, 5)) and ``embeddings`` (``geometry first``: training on
@@ -169,15 +169,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             Accuracies and recall are fractions from 0 to 1.
 
     Returns:
-        - ``table``: a row per run, as
-          :func:`~inweights.recipes.shared.derived_paths.path_ends` returns it:
-          ``hardest`` (accuracy on the hardest token of held-out paths, which is the
-          first one after the root), ``exact`` (share of held-out paths that are
-          entirely correct), ``trained`` (accuracy on the hardest token of training
-          paths), ``edges`` (recall of the edges), and the shares of leaves for which
-          the first node of their own path is the nearest (``nearest``) or is found by a
-          ridge regression (``ridge``). Columns: ``graph, embeddings, seed, exact,
-          hardest, trained, edges, nearest, ridge, chance``.
+        - ``table``: a row per run, as returned by
+          :func:`~inweights.recipes.shared.derived_paths.path_ends`: ``hardest``
+          (accuracy on the hardest token of held-out paths, which is the first one after
+          the root), ``exact`` (share of held-out paths that are entirely correct),
+          ``trained`` (accuracy on the hardest token of training paths), ``edges``
+          (recall of the edges), and the shares of leaves for which the first node of
+          their own path is the nearest (``nearest``) or is found by a ridge regression
+          (``ridge``). Columns: ``graph, embeddings, seed, exact, hardest, trained,
+          edges, nearest, ridge, chance``.
         - ``shown``: a row per run and ``of`` (the column ``hardest``, ``trained``,
           ``edges`` or ``ridge`` of ``table``), with its ``value``. Columns: ``graph,
           embeddings, seed, of, value``.

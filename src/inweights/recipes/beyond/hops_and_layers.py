@@ -59,7 +59,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``hops`` (length of the chains: 2, 3, 4), ``chains``
           (number of chains used for training), ``layers`` (number of layers: 1, 2, 3,

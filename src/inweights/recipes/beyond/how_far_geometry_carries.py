@@ -116,7 +116,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``arms`` (50, 200, 100, 400; 1000), ``width`` (32, 64),
           ``decay`` (weight decay during training on edges: 0.1, 3), ``nodes`` (number of

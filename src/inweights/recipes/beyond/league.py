@@ -165,7 +165,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``model`` (keys of :data:`STANDING`, and the entrant's
           name), ``identity`` (Boolean: whether the identity facts are part of

@@ -186,7 +186,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``facts``: a row per run, with the lowest ``accuracy`` over the roles of
           facts. Columns: as in ``overall``.
         - ``moved``: a row per run, role, layer, method and ``onto`` (``embedding`` or
-          ``layer``), as :func:`inweights.probes.realignment` returns them. Columns: all
+          ``layer``), as returned by :func:`inweights.probes.realignment`. Columns: all
           columns of ``embedding``, plus ``onto``.
         - ``moved_overall``: as ``moved``, over all roles. Columns: ``model, identity,
           compositions, seed, onto, layer, method, accuracy, decodable, cosine, other``.

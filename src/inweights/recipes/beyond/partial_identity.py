@@ -45,7 +45,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``model`` (one-layer, GPT) and ``fraction`` (share of
           the bridges that have an identity: 0, 0.25, 0.5, 0.75, 1).

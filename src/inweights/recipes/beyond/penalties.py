@@ -94,8 +94,9 @@ def on_attention(model: Model, _step: int, weight: float) -> Tensor:
     """Return a penalty on the nuclear norms of a GPT's query and key matrices (arXiv:2606.04405).
 
     Args:
-        model: A GPT with ``R`` replicas and causal attention. It is not checked that
-            attention is causal. A model that is not a GPT raises an ``AssertionError``.
+        model: A GPT with ``R`` replicas and causal attention. Whether attention is
+            causal is not checked. A model that is not a GPT raises an
+            ``AssertionError``.
         _step: Number of updates so far; not used.
         weight: Factor of the sum of the norms over all blocks.
 
@@ -136,8 +137,9 @@ def attention_ranks(model: Model, _worlds: Worlds) -> pl.DataFrame:
     these are divided by their sum (Roy and Vetterli, 2007).
 
     Args:
-        model: A GPT with ``R`` replicas and causal attention. It is not checked that
-            attention is causal. A model that is not a GPT raises an ``AssertionError``.
+        model: A GPT with ``R`` replicas and causal attention. Whether attention is
+            causal is not checked. A model that is not a GPT raises an
+            ``AssertionError``.
         _worlds: Not used. All probes have this parameter.
 
     Returns:

@@ -83,7 +83,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``world`` (path-star, grid), ``model`` (GPT, Mamba), and
           ``condition`` (the one setting that is varied: the kind of positions, ``tokens

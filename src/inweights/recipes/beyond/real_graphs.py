@@ -107,7 +107,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``graph`` (karate-club, florentine-families,
           davis-southern-women, les-miserables, and the names of the graphs in ``own``)

@@ -110,7 +110,7 @@ def plan(settings: Settings) -> Plan:
             ``relations``; :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``n`` (number of subjects: 8, 32, 128), ``width`` (of
           the model), and ``arm`` (``swept``: training on known subjects, at every

@@ -106,7 +106,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``change`` (``fp32`` for plain AdamW; ``bf16``, ``noise
           .1``, ``ε 1e-3`` and ``β₂ .9`` for AdamW with the change of that name, which

@@ -49,7 +49,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``beside`` (the training facts in addition to the
           forward facts: ``nothing``; ``targets``: facts whose answers are the entities;

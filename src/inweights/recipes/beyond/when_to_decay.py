@@ -121,7 +121,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``head`` (tied, untied), ``width`` (32, 64, 128),
           ``decayed`` (``norms and biases spared``, ``everything decays``), and ``when``

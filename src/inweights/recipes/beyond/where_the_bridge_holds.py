@@ -88,7 +88,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``axis`` and ``value`` (the setting that differs from
           the base run, and the label of its value: keys of :data:`AXES`), ``init``

@@ -54,7 +54,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``head`` (untied, tied) and ``control`` (``none``: the
           model itself; ``no-bridge``: trained without identities; ``untrained``).

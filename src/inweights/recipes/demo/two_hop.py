@@ -51,7 +51,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``model`` (emb-mlp, gpt-small; the conditions of
           :func:`~inweights.recipes.identity_bridge.common.trial`) and ``identity``

@@ -65,7 +65,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``model`` (``one-layer`` and ``GPT`` as in Table 1;
           ``end-to-end``, the one-layer transformer of Table 3), ``course`` (AS,

@@ -43,8 +43,8 @@ def plan(settings: Settings) -> experiments.Plan:
     Returns:
         The plan, with the computation ``states``
         (:func:`~inweights.theory.feature_resemblance.depth.lemma_18`), for each seed,
-        with the label ``width`` (128, 384, 1024). Label values are given for the
-        default settings.
+        with the label ``width`` (128, 384, 1024). The label values listed below are
+        those of the default settings.
     """
     from inweights.theory.feature_resemblance.depth import lemma_18
 

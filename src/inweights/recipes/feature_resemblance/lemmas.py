@@ -78,8 +78,8 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Training consists only of stage 1 of the first phase. Label values are
-        given for the default settings.
+        The plan. Only stage 1 of the first phase is run. The label values
+        listed below are those of the default settings.
 
         - Labels of the trials: ``course`` (the two curricula under which entities stay
           dissimilar: AS, two-hop without identity) and ``width`` (``d``: 512, 1024,

@@ -53,7 +53,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``model`` (one-layer, GPT) and ``course`` (joint, SA,
           AS, two-hop, two-hop without identity).
@@ -110,9 +110,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           in the training set) and the last training ``loss``. Columns: ``model, course,
           seed, cosine, other, success, loss``.
         - ``predicted``: a row per run of the one-layer transformer, with both
-          predictions of the cosine and their absolute errors, as
-          :func:`~.common.compared` returns them. Columns: all columns of ``foretold``,
-          plus ``cosine, other, success, loss, from_facts_error, closed_form_error``.
+          predictions of the cosine and their absolute errors, as returned by
+          :func:`~.common.compared`. Columns: all columns of ``foretold``, plus
+          ``cosine, other, success, loss, from_facts_error, closed_form_error``.
         - ``shown``: a row per similarity. ``what`` is ``measured``, ``published`` (in
           the paper; ``seed`` is -1) or ``predicted from the facts``. Columns: ``model,
           course, seed, similarity, what``.

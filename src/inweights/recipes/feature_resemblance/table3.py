@@ -71,7 +71,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``course`` (joint, SA, AS) and ``setting`` (``as in the
           table`` or, for settings of the grid, a string such as ``σ0 0.001, η 0.3, m

@@ -61,7 +61,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``model`` (one-layer, GPT) and ``rho`` (1, 3, 5).
         - Measures: ``accuracy`` (:func:`inweights.probes.accuracy`) and ``resemblance``
@@ -116,9 +116,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           not in the training set). Columns: ``model, rho, seed, cosine, other,
           success``.
         - ``predicted``: a row per run of the one-layer transformer, with both
-          predictions of the cosine and their absolute errors, as
-          :func:`~.common.compared` returns them. Columns: all columns of ``foretold``,
-          plus ``cosine, other, success, from_facts_error, closed_form_error``.
+          predictions of the cosine and their absolute errors, as returned by
+          :func:`~.common.compared`. Columns: all columns of ``foretold``, plus
+          ``cosine, other, success, from_facts_error, closed_form_error``.
         - ``shown``: a row per similarity. ``what`` is ``measured``, ``published`` (in
           the paper; ``seed`` is -1) or ``predicted from the facts``. Columns: ``model,
           rho, seed, similarity, what``.

@@ -76,7 +76,7 @@ def plan(settings: Settings) -> Plan:
             ``most``; :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``graph`` (path-star, grid, cycle, irregular),
           ``architecture`` (TinyGPT; TinySSM: a Mamba; TinyNN; ``TinyNN, wide``;
@@ -147,7 +147,7 @@ def _frozen(trial: Trial) -> Trial:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return final recall, the step of full recall, and the correlation of cosines with hops.
+    """Return final recall, the step at which recall reaches 1, and a rank correlation.
 
     Args:
         tables: The tables that result from :func:`plan`, by name. A run is one trial

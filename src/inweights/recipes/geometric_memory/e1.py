@@ -68,7 +68,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Label of the trials: ``embeddings`` (``learnt``: trained; ``frozen, rate
           0.005, σ 0.05`` and ``frozen, rate 0.002, σ 0.05``: frozen, with this learning

@@ -58,8 +58,8 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan, with three computations. Label values are given for the default
-        settings.
+        The plan, with three computations. The label values listed below are those of
+        the default settings.
 
         - ``costs`` (:func:`~inweights.theory.geometric_memory.storage_tables.costs`),
           with the labels ``graph`` (cycle, path-star, complete bipartite),

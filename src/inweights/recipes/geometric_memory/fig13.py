@@ -174,7 +174,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (2,
           5); (3, 4); (2, 3)), ``arms`` (2, 3), and ``condition`` (``next token``: loss

@@ -94,7 +94,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``graph`` (the string ``(children of the root, children
           of each further inner node, nodes per path)``: (40, 2, 4)), ``condition``

@@ -108,7 +108,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``setting`` (a key of :data:`ABLATIONS`, see
           :class:`Ablation`: self-edges, rate .01; GPT start, rate .01; GPT start, rate

@@ -50,8 +50,8 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan, with two computations. Label values are given for the default
-        settings.
+        The plan, with two computations. The label values listed below are those of the
+        default settings.
 
         - ``stars``
           (:func:`~inweights.theory.geometric_memory.star_picture.star_picture`), with

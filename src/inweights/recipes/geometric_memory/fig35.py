@@ -55,7 +55,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (600,
           5)) and ``pauses`` (number of pause tokens, as a string: 0, 1, 2, 5).

@@ -74,7 +74,7 @@ def plan(settings: Settings) -> Plan:
             ``moments``; :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Label of the trial: ``graph`` (cycle). The model is trained by autograd.
         - Measure: ``autograd`` (:func:`inweights.probes.dynamics.off_descent`), the

@@ -80,7 +80,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
-          as :func:`~inweights.recipes.shared.language.tables.accuracies` returns it:
+          as returned by :func:`~inweights.recipes.shared.language.tables.accuracies`:
           ``accuracy`` (after training), ``before`` (accuracy before training),
           ``chance`` (accuracy of guessing) and ``excess`` (accuracy minus chance).
           ``distribution`` is ``in`` if the answer was stated in training, otherwise

@@ -64,7 +64,7 @@ def plan(settings: Settings) -> Plan:
             ``controls``; :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``model`` (emb-mlp, gpt, gpt-small, gpt-tied,
           gpt-tied-decay, gpt-fixed; the conditions of

@@ -49,7 +49,7 @@ def plan(settings: Settings) -> Plan:
             ``controls``; :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``model`` (gpt-tied, gpt-tied-decay; the conditions of
           :func:`~inweights.recipes.identity_bridge.common.trial`), ``start`` (how the

@@ -70,7 +70,7 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``n`` (``N``: 10, 20, 50) and ``identity`` (Boolean:
           whether the identity facts are in the training set).

@@ -75,8 +75,8 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         The plan. Both computations call
-        :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. Label values
-        are given for the default settings.
+        :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. The label
+        values listed below are those of the default settings.
 
         - ``before``: the model before training, with the label ``model`` (@smollm2).
         - ``after``: the model after fine-tuning, with the labels ``model`` and
@@ -117,7 +117,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
-          as :func:`~inweights.recipes.shared.language.tables.accuracies` returns it:
+          as returned by :func:`~inweights.recipes.shared.language.tables.accuracies`:
           ``accuracy`` (after training), ``before`` (accuracy before training),
           ``chance`` (accuracy of guessing), ``excess`` (accuracy minus chance) and
           ``gain`` (accuracy minus ``before``). ``distribution`` is ``in`` if the answer
@@ -125,11 +125,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           what, distribution, accuracy, before, chance, excess, gain``.
         - ``sets``: a row per run and ``set`` of questions (``D_correct``,
           ``D_partial``, ``D_incorrect``), with the mean increases in the answer's
-          probability for the prompt ``(e1, r2)``, as
-          :func:`~inweights.recipes.shared.language.tables.rises` returns them: the
-          increase in powers of ten (``decades``), this increase minus the increase for
-          the wrong candidates (``own``), the increase as a difference (``rise``), and
-          the increase in the answer's share among the candidates (``share_rise``).
+          probability for the prompt ``(e1, r2)``, as returned by
+          :func:`~inweights.recipes.shared.language.tables.rises`: the increase in
+          powers of ten (``decades``), this increase minus the increase for the wrong
+          candidates (``own``), the increase as a difference (``rise``), and the
+          increase in the answer's share among the candidates (``share_rise``).
           Columns: ``model, condition, seed, set, decades, own, rise, share_rise``.
         - ``all``: a row per run, with the same means over all questions; ``set`` is
           ``all``. Columns: as in ``sets``.

@@ -126,11 +126,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``column_group`` (``bridge`` or ``object``), with ``own``, the share of the
           rows whose largest logit in that column group is the logit of their own bridge
           or object. Columns: ``seed, n, row_group, column_group, own``.
-        - ``blocks``: a row per ``n``, ``row_group`` and ``column_group``, as
-          :func:`~inweights.recipes.shared.derived_templates.blocks` returns it:
-          ``contrast`` (the mean of the own logits minus the mean of the other logits)
-          and ``spread`` (the range of the other logits). Columns: ``seed, n, row_group,
-          column_group, contrast, spread``.
+        - ``blocks``: a row per ``n``, ``row_group`` and ``column_group``, as returned
+          by :func:`~inweights.recipes.shared.derived_templates.blocks`: ``contrast``
+          (the mean of the own logits minus the mean of the other logits) and ``spread``
+          (the range of the other logits). Columns: ``seed, n, row_group, column_group,
+          contrast, spread``.
         - ``extremes``: a row per ``n``, with the ``least`` and the ``largest`` margin
           over the compositions. Columns: ``n, seed, least, largest``.
         - ``norms``: a row per ``n``, with the nuclear norm of the solution (``norm``),

@@ -52,7 +52,7 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``members`` (number of members of a group: 8, 16),
           ``told`` (number of members of a group whose second value is among the facts:

@@ -41,7 +41,7 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``told`` (number of members of a group for whom a fact
           states the group's second value: 1, 3), ``denied`` (number of other members

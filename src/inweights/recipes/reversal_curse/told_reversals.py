@@ -48,7 +48,7 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The plan. Label values are given for the default settings.
+        The plan. The label values listed below are those of the default settings.
 
         - Labels of the trials: ``identities`` (the elements of a pair that have
           identity facts: ``none``, ``first``, ``both``; ``both, phrased``: both have

@@ -65,7 +65,7 @@ def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.Da
 
     Args:
         paths: A row per run, step and place (index of the token in the path, counted
-            from the root), as :func:`inweights.probes.path_accuracy` returns it during
+            from the root), as returned by :func:`inweights.probes.path_accuracy` during
             training.
         keys: Names of the columns that identify the runs.
         half: Smallest accuracy at which a token is regarded as learnt; by default 0.5.
@@ -136,7 +136,7 @@ def own_and_other_arms(
         cosines: A row per run, leaf and first node of a path, with the columns
             ``cosine`` and ``own`` (whether the first node is on the leaf's own path).
         navigation: A row per run and depth, with the shares ``nearest`` and ``ridge``,
-            as :func:`inweights.probes.navigation` returns it; only the rows of depth 1
+            as returned by :func:`inweights.probes.navigation`; only the rows of depth 1
             are used.
         keys: Names of the columns that identify the runs.
 

@@ -89,7 +89,7 @@ def add_legend(figure: Figure, shown: Sequence[Line2D]) -> None:
 
     Args:
         figure: The figure.
-        shown: Entries of the legend, as :func:`handles` returns them.
+        shown: Entries of the legend, as returned by :func:`handles`.
     """
     texts = [str(handle.get_label()) for handle in shown]
     most = max(2, int(figure.get_figwidth() / 1.35))

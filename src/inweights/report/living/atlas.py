@@ -38,9 +38,8 @@ def page(
     """Return an atlas of graphs as one HTML file: an interactive page that works offline.
 
     Args:
-        films: Tables that :func:`inweights.probes.pictures.film.render_frames`
-            returned, keyed by the name of the graph and then by the name of the
-            architecture.
+        films: Tables returned by :func:`inweights.probes.pictures.film.render_frames`,
+            keyed by the name of the graph and then by the name of the architecture.
         worlds: The world of each graph, keyed by the name of the graph.
         title: Heading of the page.
         summary: A sentence below the title, in which words between backticks are code;

@@ -181,7 +181,7 @@ def build_fragment(content: Mapping[str, Any], name: str) -> str:
     """Return the HTML of an atlas with its data, styles and scripts.
 
     Args:
-        content: The data that :func:`build_content` returned, optionally with the key
+        content: The data returned by :func:`build_content`, optionally with the key
             ``unit``: the unit in which frames are counted (by default ``step``).
         name: Id of the figure on its page.
     """

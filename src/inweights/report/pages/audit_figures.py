@@ -24,7 +24,7 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
     without attention, and the remaining chains.
 
     Args:
-        outlook: Table that :func:`inweights.audit.outlook` returned, with at least one
+        outlook: Table returned by :func:`inweights.audit.outlook`, with at least one
             row. Only the first 14 rows are drawn.
     """
     rows = outlook.head(PAIRS).reverse()

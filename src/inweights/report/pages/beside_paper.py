@@ -30,9 +30,8 @@ def differences_section(
     closed.
 
     Args:
-        rows: Rows that
-            :func:`~inweights.experiments.grammar.protocols.differences.table_of`
-            returned.
+        rows: Rows returned by
+            :func:`~inweights.experiments.grammar.protocols.differences.table_of`.
         protocol: Statements of the paper and its code; ``None`` if they are unknown.
         statements: Statements of the paper to which no setting corresponds, keyed by
             subject; by default none.

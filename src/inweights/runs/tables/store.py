@@ -1,7 +1,7 @@
 """Store tables by run and measure; each is written atomically, and checked when it is read.
 
-Every run, sweep and cluster job opens a :class:`Store` at the place that
-:func:`store_below` returns. It adds tasks and checkpoints to
+Every run, sweep and cluster job opens a :class:`Store` at the place returned by
+:func:`store_below`. It adds tasks and checkpoints to
 :class:`~inweights.runs.tables.stored.StoredTables`. A table is one file, ``<part>-<hash
 of its bytes>.parquet``, in the folder of its run; the weights of a run, if stored, are
 another file (``model-<hash>.safetensors``). Publishing a file means writing it under

@@ -225,8 +225,8 @@ def share_interval(
 def fewest_one_sided(share: float, alpha: float) -> int:
     """Return the smallest number of seeds that can show that a share exceeds a limit.
 
-    If all seeds of a sample of this size are successful, the interval that
-    :func:`share_interval` returns lies above the limit.
+    If all seeds of a sample of this size are successful, the interval returned by
+    :func:`share_interval` lies above the limit.
 
     Args:
         share: The limit, above 0 and below 1.

@@ -126,9 +126,10 @@ def lemma_18(
         ``‖x‖²``.
 
     Raises:
-        ConfigError: The width is below the number of inputs; ``labels`` is not from 2
-            to 65,536; ``layers`` or ``per_label`` is not from 1 to 65,536; ``share`` is
-            infinite or not above 0; or ``seed`` is not from 0 to 2**63 - 1.
+        ConfigError: The width is below the number of inputs; ``labels`` is not between
+            2 and 65,536; ``layers`` or ``per_label`` is not between 1 and 65,536;
+            ``share`` is infinite or not above 0; or ``seed`` is not between 0 and 2**63
+            - 1.
 
     Example:
         >>> bool((lemma_18(width=256, layers=3)["length"] < 0.1).all())

@@ -84,7 +84,7 @@ def gradients(
 
     Raises:
         DataError: The shapes of the arrays do not fit together as described, or a label
-            is not from 0 to ``K - 1``.
+            is not between 0 and ``K - 1``.
 
     Example:
         >>> rng = np.random.default_rng(0)

@@ -113,7 +113,7 @@ def propositions(
 
     Raises:
         DataError: The run has several replicas or is untied, the graph has no edge, or
-            ``spaces`` is not from 1 to ``G - 1``.
+            ``spaces`` is not between 1 and ``G - 1``.
 
     Example:
         >>> from inweights.theory.geometric_memory.node2vec import descend

@@ -55,7 +55,7 @@ def lemma_1(
 
     Raises:
         DataError: The prompts, or the answers, differ in length.
-        ConfigError: ``mlp`` is unknown, ``seed`` is not from 0 to 2**63 - 1, or the
+        ConfigError: ``mlp`` is unknown, ``seed`` is not between 0 and 2**63 - 1, or the
             world does not fit in memory.
 
     Example:
@@ -128,8 +128,8 @@ def stage_one(
     Raises:
         DataError: The world lacks a role, or prompts or answers have different lengths.
         ConfigError: The MLP of ``model`` has ReLU, its embedding is Gaussian or
-            narrower than the number of tokens, ``steps`` is not from 1 to 65,536, a
-            count is negative, all counts are 0, or ``seed`` is not from 0 to 2**63 - 1.
+            narrower than the number of tokens, ``steps`` is not between 1 and 65,536, a
+            count is negative, all counts are 0, or ``seed`` is not in [0, 2**63 - 1].
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -225,7 +225,7 @@ class StageOneResult:
                 lengths.
             ConfigError: The MLP of ``model`` has ReLU, its embedding is Gaussian or
                 narrower than the number of tokens, a count is negative, all counts are
-                0, or ``seed`` is not from 0 to 2**63 - 1.
+                0, or ``seed`` is not between 0 and 2**63 - 1.
         """
         built = world.build(seed)
         config = model or OneLayerConfig(mlp="folded")

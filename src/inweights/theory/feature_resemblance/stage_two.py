@@ -76,7 +76,7 @@ def stage_two(
         ConfigError: The numbers of phases and of ``steps`` differ, there is no phase, a
             phase has no step, the MLP of ``model`` has ReLU, its width is below the
             number of tokens, a count is negative, all counts of a phase are 0, or
-            ``seed`` is not from 0 to 2**63 - 1.
+            ``seed`` is not between 0 and 2**63 - 1.
         DataError: The world lacks a role, or prompts or answers have different lengths.
 
     Example:

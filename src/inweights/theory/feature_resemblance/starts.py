@@ -56,7 +56,7 @@ def one_layer_start(
 
     Raises:
         ConfigError: ``width`` is below the number of tokens, ``hidden``, ``std`` or
-            ``delta`` is out of range, or ``seed`` is not from 0 to 2**63 - 1.
+            ``delta`` is out of range, or ``seed`` is not between 0 and 2**63 - 1.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -118,7 +118,8 @@ def deep_start(
 
     Raises:
         ConfigError: Width or layers are below 1, there are fewer than 2 labels,
-            ``delta`` is not between 0 and 1, or ``seed`` is not from 0 to 2**63 - 1.
+            ``delta`` is not between 0 and 1, or ``seed`` is not between 0 and 2**63 -
+            1.
 
     Example:
         >>> deep_start(width=64, layers=2, labels=3)["above"].to_list()

@@ -110,7 +110,7 @@ class Bands:
             limit. The degenerate eigenvalues are left out.
 
         Raises:
-            ConfigError: ``seed`` is not from 0 to 2**63 - 1.
+            ConfigError: ``seed`` is not between 0 and 2**63 - 1.
         """
         stream = Streams(seed).numpy(EVALUATION, "bands")
         # A random vector has the same expected energy in every eigenvector.

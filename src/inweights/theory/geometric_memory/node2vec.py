@@ -168,8 +168,8 @@ def descend(
 
     Raises:
         DataError: A shape is wrong, ``start`` is not in floating point, the number of
-            rates is neither 1 nor ``R``, a step is not from 0 to ``steps``, or ``a``
-            has a negative entry or is sparse for an untied model.
+            rates is neither 1 nor ``R``, a step is not between 0 and ``steps``, or
+            ``a`` has a negative entry or is sparse for an untied model.
         SolverError: The vectors of some replicas became infinite or NaN.
 
     Example:

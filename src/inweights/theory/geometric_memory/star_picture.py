@@ -48,8 +48,8 @@ def star_picture(
 
     Raises:
         DataError: The in-weights task has no facts of the roles ``edge`` and ``path``.
-        ConfigError: ``seed`` is not from 0 to 2**63 - 1, or the world does not fit in
-            memory.
+        ConfigError: ``seed`` is not between 0 and 2**63 - 1, or the world does not fit
+            in memory.
         IndexError: ``examples`` is larger than the number of facts of an in-context
             task.
 
@@ -98,8 +98,8 @@ def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFra
 
     Raises:
         DataError: The in-weights task has no facts of the role ``edge``.
-        ConfigError: ``seed`` is not from 0 to 2**63 - 1, or the world does not fit in
-            memory.
+        ConfigError: ``seed`` is not between 0 and 2**63 - 1, or the world does not fit
+            in memory.
 
     Example:
         >>> star_design(PathStar(arms=4, nodes=3)).rows()

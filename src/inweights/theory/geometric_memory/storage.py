@@ -47,8 +47,9 @@ def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
 
     The vectors of the nodes in the smaller part are one-hot, and the vectors of the
     other part are rows of the adjacency, so that ``D ≤ N/2``. Between the parts, the
-    logits are the adjacency. *Within* the second part, logits are numbers of common
-    neighbours, for which the proposition states 0; :func:`fit` shows the difference.
+    logits are the adjacency. *Within* the second part, the logits are the
+    numbers of common neighbours, whereas the proposition states that they are 0;
+    :func:`fit` shows the difference.
 
     Args:
         a: Symmetric 0/1 adjacency without self-edges, ``[N, N]`` (``N`` nodes).

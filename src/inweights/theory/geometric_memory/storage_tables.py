@@ -38,7 +38,7 @@ def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.Dat
     Raises:
         DataError: ``dimensions`` is below 1, ``cells`` is below 2, or the adjacency
             would not fit in memory.
-        ConfigError: ``seed`` is not from 0 to 2**63 - 1.
+        ConfigError: ``seed`` is not between 0 and 2**63 - 1.
 
     Example:
         >>> costs(Graph(shape="cycle", n=16), dimensions=2, cells=16)["ratio"].to_list()[0]
@@ -91,7 +91,7 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     Raises:
         DataError: The graph is directed or has self-edges, or the adjacency would not
             fit in memory.
-        ConfigError: ``seed`` is not from 0 to 2**63 - 1.
+        ConfigError: ``seed`` is not between 0 and 2**63 - 1.
 
     Example:
         >>> constructions(Graph(shape="cycle", n=6))["construction"].to_list()
@@ -151,7 +151,7 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
 
     Raises:
         DataError: ``width`` is below 1, or the adjacency would not fit in memory.
-        ConfigError: ``seed`` is not from 0 to 2**63 - 1.
+        ConfigError: ``seed`` is not between 0 and 2**63 - 1.
 
     Example:
         >>> one_step(Graph(shape="cycle", n=6), width=2000)["recall"].item()
@@ -194,8 +194,8 @@ def squeezed_star(
 
     Raises:
         DataError: ``arms`` is below 2, or ``closeness`` is not between 0 and 1.
-        ConfigError: ``nodes`` is not from 2 to 65,536, or ``draws`` is not from 1 to
-            65,536.
+        ConfigError: ``nodes`` is not between 2 and 65,536, or ``draws`` is not between
+            1 and 65,536.
 
     Example:
         >>> table = squeezed_star(arms=100, nodes=5)

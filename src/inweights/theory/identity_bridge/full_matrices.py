@@ -136,8 +136,8 @@ def averaging(
 
     Raises:
         SolverError: No feasible matrix was found to start from.
-        ConfigError: ``n`` is below 2, ``matrices`` is not from 1 to 65,536, or ``seed``
-            is negative.
+        ConfigError: ``n`` is below 2, ``matrices`` is not between 1 and 65,536, or
+            ``seed`` is negative.
 
     Example:
         >>> checks = dict(averaging(3, seed=0, matrices=2).rows())
@@ -214,8 +214,8 @@ def full_program(
         (relative distance between the matrices).
 
     Raises:
-        ConfigError: ``n`` is below 2, ``complexity`` is not from 1 to ``n``, or ``gap``
-            is outside ``[1e-7, 1)``.
+        ConfigError: ``n`` is below 2, ``complexity`` is not between 1 and ``n``, or
+            ``gap`` is outside ``[1e-7, 1)``.
         ValueError: ``complexity`` is 1 and ``seed`` is negative.
         DataError: The program would not fit in memory.
         SolverError: The solver found no feasible matrix.

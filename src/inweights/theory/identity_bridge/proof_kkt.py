@@ -139,8 +139,8 @@ def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
           direction descends.
 
     Raises:
-        ConfigError: ``n`` is below 2, ``points`` is not from 1 to 65,536, or ``seed``
-            is negative.
+        ConfigError: ``n`` is below 2, ``points`` is not between 1 and 65,536, or
+            ``seed`` is negative.
 
     Example:
         >>> dict(at_random(5, seed=0, points=3).rows())["lemma 2"] < 1e-9

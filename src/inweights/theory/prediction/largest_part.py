@@ -36,7 +36,7 @@ def largest_part(world: World, facts: int) -> tuple[World, Bool[Bools, " facts"]
         the mask ``[facts]`` that selects these facts among all facts of ``world``.
 
     Raises:
-        ConfigError: ``facts`` is not from 1 to 65,536.
+        ConfigError: ``facts`` is not between 1 and 65,536.
 
     Example:
         >>> from inweights.worlds import TwoHop

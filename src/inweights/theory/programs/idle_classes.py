@@ -38,7 +38,7 @@ def idle_drive(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     Raises:
         DataError: The graph is too large for a dense adjacency matrix, or has no edges
             between nodes.
-        ConfigError: ``seed`` is not from 0 to 2**63 - 1.
+        ConfigError: ``seed`` is not between 0 and 2**63 - 1.
 
     Example:
         >>> table = idle_drive(Graph(shape="cycle", n=15, idle_tokens=15))

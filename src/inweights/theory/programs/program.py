@@ -262,7 +262,7 @@ class Program:
 
         Yields:
             Logits ``[Q, K]``, columns of the answers ``[Q]`` and masks of the rivals
-            ``[Q, K]``, as :meth:`compare` returns them, for up to ``most`` consecutive
+            ``[Q, K]``, as returned by :meth:`compare`, for up to ``most`` consecutive
             statements; nothing if there are no statements.
         """
         from scipy import sparse

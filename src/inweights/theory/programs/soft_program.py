@@ -53,7 +53,7 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class SoftSolution(Certified):
-    """Optimum of the soft program, as :func:`solve_soft` returns it.
+    """Optimum of the soft program, as returned by :func:`solve_soft`.
 
     ``templates`` are ``W``, ``optimum`` is the objective at ``W``, and ``dual``
     contains the distributions that certify ``bound``, ``[M, K]`` (``M`` distinct

@@ -36,7 +36,7 @@ def transfer_margin(members: int, told: int) -> float:
         The margin, in units of the margin of a trained fact, above 0 and at most 1.
 
     Raises:
-        ConfigError: ``told`` is not from 1 to ``members - 1``.
+        ConfigError: ``told`` is not between 1 and ``members - 1``.
 
     Example:
         >>> transfer_margin(4, 2), round(transfer_margin(10, 1), 4)

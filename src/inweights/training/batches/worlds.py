@@ -104,9 +104,9 @@ def shape_groups(
     """Return statements as tensors, one group per pair of prompt and answer lengths.
 
     Args:
-        worlds: A sequence that contains one world, or one per replica, as
-            :func:`as_worlds` returns it. Their statements must have equal lengths and
-            roles, which is not checked.
+        worlds: A sequence that contains one world, or one per replica, as returned by
+            :func:`as_worlds`. Their statements must have equal lengths and roles, which
+            is not checked.
         part: ``facts`` or ``queries``.
         indices: Indices of statements in ``part`` of each world, as a NumPy array; by
             default all.

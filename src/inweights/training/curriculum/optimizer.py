@@ -41,7 +41,7 @@ class Optimizer(Config):
             ``all``, which includes vectors (biases, and the gains of norms). Decaying
             the gain of a norm would shrink the logits without limiting the size of the
             weights.
-        momentum: Momentum of ``sgd``, from 0 to below 1.
+        momentum: Momentum of ``sgd``, at least 0 and below 1.
         betas: Decay rates of the two moments of ``adam`` and ``adamw``.
         epsilon: Constant that ``adam`` and ``adamw`` add to the square root of the
             second moment.
@@ -52,7 +52,7 @@ class Optimizer(Config):
     Raises:
         ConfigError: ``rate`` or ``epsilon`` is not above 0; ``weight_decay`` or
             ``noise`` is negative; one of these four is above 1e30; ``momentum`` or a
-            beta is not from 0 to below 1; ``momentum`` is given for a kind other than
+            beta is not in [0, 1); ``momentum`` is given for a kind other than
             ``sgd``, or ``betas`` or ``epsilon`` for ``sgd`` or a user-defined optimizer;
             or the user's class or function cannot be stored or loaded.
         DataError: A file on which a user's code depends cannot be read.
@@ -129,10 +129,10 @@ class Schedule(Config):
         hold: Fraction of the phase's steps after which the rate begins to decrease.
 
     Raises:
-        ConfigError: ``warmup`` is not from 0 to 1,000,000,000, ``final`` is not from 0
-            to 65,536, or ``hold`` is not from 0 to below 1; ``final`` or ``hold`` is
-            given for a constant rate; any of the three is given for a user's function;
-            or this function cannot be stored or loaded.
+        ConfigError: ``warmup`` is not between 0 and 1,000,000,000, ``final`` is not
+            between 0 and 65,536, or ``hold`` is not in [0, 1); ``final`` or
+            ``hold`` is given for a constant rate; any of the three is given for a
+            user's function; or this function cannot be stored or loaded.
         DataError: A file on which a user's function depends cannot be read.
 
     Example:

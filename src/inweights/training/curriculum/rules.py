@@ -33,7 +33,7 @@ class Stop(Config):
 
     Raises:
         ConfigError: ``every`` is below 1, ``loss_below`` is negative, or ``accuracy``
-            is not from 0 to 1.
+            is not between 0 and 1.
     """
 
     loss_below: float | None = None
@@ -94,9 +94,9 @@ class Edit(Config):
 
     Raises:
         ConfigError: ``count`` or ``steps`` is below 1, ``count`` is above 65,536,
-            ``share`` is not from 0 to 1, ``rate`` is not above 0, or both ``share`` and
-            a ``count`` other than 1 are given. (Whether the world has the facts and the
-            model has the block is checked when training starts.)
+            ``share`` is not between 0 and 1, ``rate`` is not above 0, or both ``share``
+            and a ``count`` other than 1 are given. (Whether the world has the facts and
+            the model has the block is checked when training starts.)
     """
 
     role: EditRole = "second_hop"

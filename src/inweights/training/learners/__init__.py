@@ -1,7 +1,7 @@
 """Named learners: for each family of worlds, a :class:`Curriculum` that trains a model on it.
 
 The settings are those of the recipes. If no learner is given, :func:`inweights.train`
-and :func:`inweights.sweep` use the learner that :func:`named_for` returns for the world
+and :func:`inweights.sweep` use the learner returned by :func:`named_for` for the world
 and the model. ``kinds.py`` defines the interface of a learner, and registers users' own
 learners.
 """

@@ -26,7 +26,7 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
         gap: Maximum relative duality gap of the solution, from 1e-7 to below 1.
 
     Raises:
-        ConfigError: ``gap`` is not from 1e-7 to below 1.
+        ConfigError: ``gap`` is not in [1e-7, 1).
 
     Example:
         >>> from inweights.probes import accuracy

@@ -140,9 +140,8 @@ class FlatParameters:
         Args:
             loss: The sum of the replicas' losses, a scalar that depends on at least one
                 trained parameter.
-            moving: Indices of the parameters whose gradient is computed, as
-                :meth:`moving` returns them. The columns of other parameters do not
-                change.
+            moving: Indices of the parameters whose gradient is computed, as returned by
+                :meth:`moving`. The columns of other parameters do not change.
         """
         gradients = torch.autograd.grad(
             loss,

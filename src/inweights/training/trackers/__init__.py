@@ -134,7 +134,7 @@ class Tracker(Observer):
         self._run({}).log(seen.step, {**numbers, **seen.numbers})
 
     def measured(self, name: str, table: pl.DataFrame) -> None:
-        """Record the curves of a measured table, as :func:`points` returns them.
+        """Record the curves of a measured table, as returned by :func:`points`.
 
         In a sweep or recipe, the argument ``per`` of the tracker determines the
         tracker's run in which they are recorded: the run for the table's labels and

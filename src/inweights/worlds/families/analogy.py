@@ -49,7 +49,7 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
             sizes are assigned at random, depending on the seed).
 
     Raises:
-        ConfigError: There are fewer than 2 tuples, ``categories`` is not from 1 to
+        ConfigError: There are fewer than 2 tuples, ``categories`` is not between 1 and
             ``n``, a number of relations is below 1, or a number is above 10**12.
 
     Example:
@@ -151,8 +151,8 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
             the seed).
 
     Raises:
-        ConfigError: ``n`` is below 2 or above 10**12, or ``identity`` is not from 0 to
-            1.
+        ConfigError: ``n`` is below 2 or above 10**12, or ``identity`` is not between 0
+            and 1.
 
     Example:
         >>> world = AnalogicalTwoHop(n=4, identity=0.5).build()

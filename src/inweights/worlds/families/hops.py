@@ -19,9 +19,9 @@ from inweights.worlds.world import Ids, Statements, Vocabulary, World
 class Hops(Config, tag_field="kind", tag="hops"):
     """Chains of ``hops`` facts through levels of ``n`` entities; queries chain two or more facts.
 
-    Facts have the roles ``edge`` (single facts), ``identity``, ``two_hop`` (chains of
-    two hops that are facts) and ``chain`` (longer chains that are facts). Queries have
-    the roles ``composition`` (two hops) and ``chain`` (more).
+    Facts have the roles ``edge`` (individual facts), ``identity``, ``two_hop`` (chains
+    of two hops that are facts) and ``chain`` (longer chains that are facts). Queries
+    have the roles ``composition`` (two hops) and ``chain`` (more).
 
     With ``hops=2``, this is the two-hop world of complexity one. If there are several
     relations between two levels, each of them is a separate bijection onto the next
@@ -37,8 +37,8 @@ class Hops(Config, tag_field="kind", tag="hops"):
             or the names of the levels whose entities have one: ``bridge`` (the second
             entity of a chain), ``second bridge``, ``third bridge``, ….
         relations: Number of relations from each level to the next, at least 1.
-        trained: Fraction of the chains of each length that are facts, from 0 to below
-            1; the other chains are queries.
+        trained: Fraction of the chains of each length that are facts, at least 0 and
+            below 1; the other chains are queries.
         shortest: Number of hops, at least 2, of the shortest chains to which
             :attr:`trained` applies.
         longest: Number of hops of the longest chains to which :attr:`trained` applies;

@@ -39,7 +39,8 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
             subject occurs nowhere else: ``(x, leads) → a``.
 
     Raises:
-        ConfigError: ``n`` is below 2 or above 10**12, or ``told`` is not from 0 to ``n
+        ConfigError: ``n`` is below 2 or above 10**12, or ``told`` is not between 0 and
+            ``n
             - 1``.
 
     Example:

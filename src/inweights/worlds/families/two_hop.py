@@ -50,7 +50,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             shared or unused.
         identity: Whether identities ``b → b`` of all bridges are facts, or the fraction
             (0 to 1) of the bridges that have one.
-        trained: Fraction of the two-hop statements that are facts, from 0 to below 1;
+        trained: Fraction of the two-hop statements that are facts, at least 0 and below 1;
             with :attr:`unseen`, this is a fraction of the statements without unseen
             hops.
         bridges: Number of bridges of a slice, at most ``N``, so that several subjects

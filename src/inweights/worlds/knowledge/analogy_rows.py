@@ -198,7 +198,7 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
 
     Raises:
         DataError: More than half of the rows have the same category.
-        ConfigError: The seed is not from 0 to 2**63 - 1.
+        ConfigError: The seed is not between 0 and 2**63 - 1.
     """
     names = [row.category for row in rows]
     if 2 * max(map(names.count, names)) > len(rows):

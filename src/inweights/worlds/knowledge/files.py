@@ -54,7 +54,7 @@ class Source(NamedTuple):
         edited: Whether to read edited facts instead of the original ones, in a
             published set that contains both.
         query: Query for a database; empty for other sources.
-        download: Whether a data set of the hub may be downloaded.
+        download: Whether a data set on the hub may be downloaded.
     """
 
     name: str | Path
@@ -66,7 +66,7 @@ class Source(NamedTuple):
 
 
 def read_rows(source: Source) -> Iterator[Row]:
-    """Yield every fact of a file or folder, a database, or a data set of the hub.
+    """Yield every fact of a file or folder, a database, or a data set on the hub.
 
     Args:
         source: The source, and how to read it. Readers append their assumptions to its
@@ -78,7 +78,7 @@ def read_rows(source: Source) -> Iterator[Row]:
 
     Raises:
         ConfigError: A database has no query or another source has one, a required
-            package is not installed, a data set of the hub is given but downloading is
+            package is not installed, a data set on the hub is given but downloading is
             not allowed, or the layout names an unknown column.
         UnclearHeaderError: It is unclear whether the first row is a header.
         DataError: The source is missing, damaged or of an unsupported kind; the message

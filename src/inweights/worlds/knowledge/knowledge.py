@@ -171,7 +171,7 @@ def read_knowledge(
             and CounterFact.
         query: SQL query for a database, whose rows have a subject, a relation and an
             object; empty for other sources.
-        download: Whether a data set of the hub may be downloaded.
+        download: Whether a data set on the hub may be downloaded.
         header: Whether the first row of delimited text is a header. By default
             (``None``), this is inferred from its words and the rows below it; if it is
             unclear, an error is raised.
@@ -189,7 +189,7 @@ def read_knowledge(
 
     Raises:
         ConfigError: A database has no query or another source has one, a required
-            package is not installed, a data set of the hub is given but ``download`` is
+            package is not installed, a data set on the hub is given but ``download`` is
             False, or ``columns`` does not name three existing columns.
         UnclearHeaderError: It is unclear whether the first row is a header (a
             ``DataError``).
@@ -280,7 +280,7 @@ def is_source(name: str) -> bool:
     """Return whether a name is a source of facts; False for a folder, as it may contain a world.
 
     A source is a name that begins with ``@``, an address with ``://``, the path of an
-    existing file, or ``owner/name`` of a data set of the hub. Only the existence of a
+    existing file, or ``owner/name`` of a data set on the hub. Only the existence of a
     path is checked.
 
     Args:

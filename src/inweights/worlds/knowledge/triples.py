@@ -48,7 +48,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         questions: ``all``, or kinds of questions (:mod:`.questions`) joined by commas:
             ``composition``, ``chain``, ``reversal``, ``implication``, ``unstated``.
         query: Query for a database, if :attr:`path` is the address of one.
-        download: Whether the data set of the hub in :attr:`path` may be downloaded.
+        download: Whether the data set on the hub in :attr:`path` may be downloaded.
         header: ``yes`` or ``no``: whether the first row is a header. If empty, this is
             inferred from the rows; if it is unclear, an error is raised.
         columns: Columns of subject, relation and object by name or by number from 1,
@@ -57,7 +57,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         labels: File of ids and labels; ids in the facts are replaced by their labels.
 
     Raises:
-        ConfigError: A kind of question is unknown, or ``identity`` is not from 0 to 1.
+        ConfigError: A kind of question is unknown, or ``identity`` is not in [0, 1].
 
     Example:
         >>> import tempfile
@@ -118,7 +118,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             if self.labels:
                 found[self.labels] = fingerprint(self.labels)
         else:
-            rows = self.read()  # a database or a data set of the hub
+            rows = self.read()  # a database or a data set on the hub
             content = [rows.entities, rows.relations, rows.triples.tolist()]
             found = {self.path: digest(content, 16)}
         if _has_sets(structs.replace(self, identity=False), found[self.path]):
@@ -133,12 +133,12 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
 
     def build(self, seed: int = 0) -> World:
-        """Read the facts and build the world; the seed draws identities given as a fraction.
+        """Read the facts and build the world; the seed is used if ``identity`` is a fraction.
 
         Raises:
             DataError: :attr:`path` is empty, or the source is missing or damaged.
             ConfigError: A setting does not apply to the source, ``identity`` names an
-                unknown relation or level, or the seed is not from 0 to 2**63 - 1.
+                unknown relation or level, or the seed is not between 0 and 2**63 - 1.
         """
         if not self.path:
             raise DataError("triples: no file is given; set path=facts.csv")
@@ -160,12 +160,12 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         """Build the world of facts that have already been read, or of a part of them.
 
         Args:
-            facts: The facts, as :meth:`read` returns them.
+            facts: The facts, as returned by :meth:`read`.
             seed: Root seed; it only affects identities that are given as a fraction.
 
         Raises:
             ConfigError: ``identity`` names an unknown relation or level, or is a number
-                and the seed is not from 0 to 2**63 - 1.
+                and the seed is not between 0 and 2**63 - 1.
         """
         bridges = bridges_of(facts)
         if isinstance(self.identity, tuple):
@@ -241,7 +241,7 @@ def two_step_questions(facts: Knowledge) -> int:
     """Return the number of distinct prompts that chain two facts, neither of which is an identity.
 
     Args:
-        facts: The facts, as :func:`read_knowledge` returns them.
+        facts: The facts, as returned by :func:`read_knowledge`.
 
     Example:
         >>> two_step_questions(read_knowledge("@people"))

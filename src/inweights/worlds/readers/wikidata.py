@@ -2,8 +2,9 @@
 
 :func:`wikidata_facts` yields them. Three formats of Wikidata's JSON are read: dumps,
 which are an array with one item per line (``.json``, ``.json.gz`` or ``.json.bz2``);
-such lines without the array; and ``{"entities": {…}}``, which ``Special:EntityData``
-returns. A file is read twice: once for its statements, and once for the names of items.
+such lines without the array; and ``{"entities": {…}}``, returned by
+``Special:EntityData``. A file is read twice: once for its statements, and once for the
+names of items.
 """
 
 import bz2

@@ -1,4 +1,4 @@
-"""Print a fine-tuning: which tokens are trained, its cost, and the scores of each epoch."""
+"""Print a fine-tuning run: which tokens are trained, its cost, and the scores of each epoch."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
 
 
 def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
-    """Print the losses of a fine-tuning, and the path of the model.
+    """Print the losses of a fine-tuning run, and the path of the model.
 
     Args:
         done: The fine-tuning.

@@ -109,8 +109,8 @@ def store_part(store: Store, run: Run, part: str, made: pl.DataFrame | bytes) ->
         run: The run.
         part: Name of the part: the key of a measure, or ``losses``. It is ignored for
             weights.
-        made: The table, or the weights as bytes, as
-            :func:`~inweights.models.save.encode_model` returns them.
+        made: The table, or the weights as bytes, as returned by
+            :func:`~inweights.models.save.encode_model`.
 
     Raises:
         WriteError: The part or the description cannot be written.

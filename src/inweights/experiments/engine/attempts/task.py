@@ -110,7 +110,7 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
         progress: Function that is called with the number of updates done so far.
 
     Returns:
-        How the task ended, as :func:`attempt` returns it, with the log messages of the
+        How the task ended, as returned by :func:`attempt`, with the log messages of the
         task. The task is also ``failed`` if this process cannot import the functions or
         configs that the task names, or has another version of the library.
 

@@ -91,7 +91,7 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     a plugin.
 
     Args:
-        values: The JSON data that :func:`to_wire` returned.
+        values: The JSON data returned by :func:`to_wire`.
         plugins: Names or paths of modules, in addition to the library's own, from whose
             packages objects may be looked up; by default none. A plugin is imported
             only if the data refer to one of its objects.

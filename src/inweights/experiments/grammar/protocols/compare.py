@@ -73,8 +73,8 @@ def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference
         plan: The trials and computations.
 
     Returns:
-        One list for each trial, followed by one for each computation, as
-        :func:`compare` returns them, but without the list for the number of seeds.
+        One list for each trial, followed by one for each computation, as returned by
+        :func:`compare`, but without the list for the number of seeds.
 
     Raises:
         ConfigError: The recipe's paper has no protocol file.

@@ -115,7 +115,7 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
 
     Args:
         trials: The comparisons of the settings of each trial or computation, as
-            :func:`~.compare.compare` returns them.
+            returned by :func:`~.compare.compare`.
 
     Returns:
         ``exact`` if no setting differs from the paper and its code (settings that both
@@ -144,8 +144,8 @@ def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
     paper.
 
     Args:
-        trials: The comparisons of the settings of each trial, as
-            :func:`~.compare.compare` returns them.
+        trials: The comparisons of the settings of each trial, as returned by
+            :func:`~.compare.compare`.
 
     Returns:
         One :class:`DifferenceRow` for each combination of setting, value, origin,

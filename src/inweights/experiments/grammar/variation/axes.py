@@ -151,7 +151,7 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
     Returns:
         For each condition, a list of changes. Each change is a triple of a path, a
         value, and the label of this value in the tables (its name if it has one,
-        otherwise as :func:`~.labels.labels_of` returns it). The last path varies
+        otherwise the label returned by :func:`~.labels.labels_of`). The last path varies
         fastest. If ``over`` is an empty mapping, there is one condition without
         changes. Whether the paths exist is not checked.
 

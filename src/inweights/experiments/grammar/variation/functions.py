@@ -33,7 +33,7 @@ def computations_of(
         function: A named Python function that returns one number, Boolean or string,
             one row (a mapping), several rows (a list of mappings, or a mapping whose
             values are lists, one for each column), or a polars DataFrame.
-        points: The conditions, as :func:`~.axes.points_of` returns them. Each is a list
+        points: The conditions, as returned by :func:`~.axes.points_of`. Each is a list
             of triples of an argument's name, its value and its label in the tables.
         replicated: Whether the function takes a list of all seeds as ``seeds`` and
             returns a column ``seed``. By default it takes one ``seed`` per call.

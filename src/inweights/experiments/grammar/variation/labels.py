@@ -23,7 +23,7 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
     """Return a label for each value of an axis, such that different values have different labels.
 
     A string, number or Boolean is its own label; the label of any other value is the
-    string that ``str`` returns. If a column would show two values as equal, such as
+    string returned by ``str``. If a column would show two values as equal, such as
     ``True`` and ``1``, or could not contain a value, such as the integer 2^63, the
     labels of all values are strings. These strings are the results of ``str``, or of
     ``ascii`` for different values whose strings are equal, and for strings that are not
@@ -66,7 +66,7 @@ def is_label(label: Value, wanted: Any) -> bool:
     """Return whether a label equals a value, or is the string that represents the value.
 
     Args:
-        label: A label that :func:`labels_of` returned.
+        label: A label returned by :func:`labels_of`.
         wanted: The value, such as an entry of a measure's ``where``. NaN matches the
             label NaN.
 

@@ -1,4 +1,4 @@
-"""Make one update of a fine-tuning: the loss on examples, and the divergence on replayed texts.
+"""Make one update of a fine-tuning run: the loss on examples, and the divergence on replayed texts.
 
 The loop of :func:`inweights.lm.finetune` calls :func:`update`. :func:`remembered`
 stores the model's predictions before training, from which :func:`drift` measures the

@@ -205,7 +205,7 @@ class Bounds:
         return found
 
     def restore(self, state: State) -> None:
-        """Restore a state that :meth:`state` returned, to continue from it."""
+        """Restore a state returned by :meth:`state`, to continue from it."""
         self.bound, self.optimum = float(state["bound"]), float(state["optimum"])
         self.rank, self._number = int(state["rank"]), int(state["number"])
         self.templates = state.get("templates")

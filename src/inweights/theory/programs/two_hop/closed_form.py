@@ -180,7 +180,7 @@ class ClosedForm:
 
         Returns:
             A matrix ``[M, K]`` (``M`` prompts, ``K`` outputs) with the negatives of the
-            multipliers that :meth:`prices` returns. The entry of each correct answer is
+            multipliers returned by :meth:`prices`. The entry of each correct answer is
             the sum of its row's multipliers, so that the row sums to 0.
         """
         multipliers = self.prices()

@@ -220,8 +220,8 @@ class Parameters:
         """Return the margin of a kind of constraint minus 1; negative for violated constraints.
 
         Args:
-            name: Name of the kind of constraint, as :func:`~.constraints.constraints`
-                returns it.
+            name: Name of the kind of constraint, as returned by
+                :func:`~.constraints.constraints`.
 
         Returns:
             The difference; 0 if the constraint is tight.
@@ -271,7 +271,7 @@ class Parameters:
         """Return new parameters: the elementwise mean of these parameters and ``other``.
 
         Args:
-            other: The other parameters of a matrix ``W``.
+            other: Parameters of another matrix ``W``.
 
         Example:
             >>> Parameters(a1=1).mean(Parameters(a1=2, h=4)) == Parameters(a1=1.5, h=2)

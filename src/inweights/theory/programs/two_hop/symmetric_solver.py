@@ -22,7 +22,7 @@ from inweights.worlds.arrays import Reals
 
 @dataclass(frozen=True, eq=False)
 class SymmetricSolution:
-    """Optimum of a symmetric program, as :func:`solve_symmetric` returns it.
+    """Optimum of a symmetric program, as returned by :func:`solve_symmetric`.
 
     Attributes:
         n: Number of entities of each kind.

@@ -54,7 +54,7 @@ def stepping_directly(whole_step: Callable[..., Any]) -> Callable[..., None]:
 
 
 def loading_anew(load_state_dict: Callable[..., None]) -> Callable[..., None]:
-    """Return a method ``load_state_dict`` after which the next step uses the loaded tensors.
+    """Return a wrapped ``load_state_dict``, so that the next step uses the loaded tensors.
 
     Args:
         load_state_dict: The method ``load_state_dict`` of a ``torch.optim`` class.

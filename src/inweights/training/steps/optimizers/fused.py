@@ -50,8 +50,8 @@ def build_optimizer(
         flat: The matrices of parameters and gradients.
         settings: Settings of each replica, which may differ only in learning rate,
             weight decay and the parameters to which weight decay applies.
-        moving: Indices of the parameters that are trained, as
-            :meth:`FlatParameters.moving` returns them.
+        moving: Indices of the parameters that are trained, as returned by
+            :meth:`FlatParameters.moving`.
         columns: First column that the optimizer updates, and the column after the last
             one; by default all columns.
 
@@ -259,7 +259,7 @@ def load_state(
     flat: FlatParameters,
     state: dict[str, Float[Tensor, "R P"] | Float[Tensor, ""]],
 ) -> None:
-    """Load a state that :func:`state_of` returned; parameters may be grouped differently.
+    """Load a state returned by :func:`state_of`; parameters may be grouped differently.
 
     Args:
         optimizer: An optimizer from :func:`build_optimizer`.

@@ -44,8 +44,8 @@ class OwnOptimizer:
         flat: The matrices of parameters and gradients.
         settings: Settings of each replica, with the same class or function as ``kind``;
             its options, learning rate and weight decay may differ.
-        moving: Indices of the parameters that are trained, as
-            :meth:`FlatParameters.moving` returns them.
+        moving: Indices of the parameters that are trained, as returned by
+            :meth:`FlatParameters.moving`.
 
     Attributes:
         param_groups: Parameter groups of all optimizers, with their learning rates.
@@ -156,7 +156,7 @@ class OwnOptimizer:
         return {"form": torch.from_numpy(words.copy()), **tensors}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Load a state that :meth:`state` returned for the same settings, unless it is empty."""
+        """Load a state returned by :meth:`state` for the same settings, unless it is empty."""
         if not state:
             return
         form = msgspec.json.decode(state["form"].cpu().numpy().tobytes())

@@ -169,7 +169,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
         Raises:
             DataError: The file is missing or damaged.
             ConfigError: :attr:`ends` names an unknown column, or labels are shuffled
-                and the seed is not from 0 to 2**63 - 1.
+                and the seed is not between 0 and 2**63 - 1.
 
         Example:
             >>> Graph(shape="cycle", n=3, shuffled=False).labels().tolist()

@@ -75,8 +75,8 @@ def written_date(name: str) -> Written | None:
         name: A name or value from a file.
 
     Returns:
-        The format and the day; ``None`` if the whole text has none of the known
-        formats, such as ``2019-04-01``, ``01.04.2019``, ``4/1/19`` or ``April 1,
+        The format and the day; ``None`` if the text as a whole matches none of the
+        known formats, such as ``2019-04-01``, ``01.04.2019``, ``4/1/19`` or ``April 1,
         2019``.
 
     Example:

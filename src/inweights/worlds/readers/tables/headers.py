@@ -118,7 +118,7 @@ def without_accents(name: str) -> str:
 
 
 def found_roles(names: Sequence[str]) -> dict[str, int]:
-    """Return the index of the column of each role that a header names, without guesses.
+    """Return the index of the column of each role that a header names.
 
     Unlike :func:`places_of`, this function does not require that all roles are found,
     and does not infer a missing role from the remaining column.
@@ -149,7 +149,7 @@ def has_clear_word(names: Sequence[str]) -> bool:
 
 
 def is_numbered(names: Sequence[str]) -> bool:
-    """Return whether names are only numbers of columns: ``col1, col2, col3``, or ``0, 1, 2``.
+    """Return whether names are merely column numbers: ``col1, col2, col3``, or ``0, 1, 2``.
 
     Args:
         names: Cells of a header. If there is only one, the result is False.
