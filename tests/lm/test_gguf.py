@@ -203,7 +203,7 @@ def test_what_follows_other_rules_is_refused(tmp_path: Path) -> None:
             model("gpt2", scale_attn_by_inverse_layer_idx=True),
             "attention scores scaled by layer index",
         ),
-        (model("mistral"), "type 'mistral' .* only llama, qwen2, qwen3, gpt2; for"),
+        (model("mistral"), "type 'mistral' .* are llama, qwen2, qwen3, gpt2; for"),
         (load_model("@tiny"), "single bytes, without merges"),
         (
             LanguageModel("x", lm.model, tokenizer(split(r"\s+|\S+"))),

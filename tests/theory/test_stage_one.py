@@ -208,7 +208,7 @@ def test_worlds_and_settings_without_a_closed_form_are_errors() -> None:
         stage_one(Analogy(n=3), JOINT, steps=0)
     for roles, match in (
         ({"category": 0.0}, "above 0"),
-        ({"category": -1.0}, ">= 0, got -1"),
+        ({"category": -1.0}, "at least 0, got -1"),
     ):
         with pytest.raises(ConfigError, match=match):
             stage_one(Analogy(n=3), roles, model=SMALL)
