@@ -174,7 +174,7 @@ class Model(ReadableStates):
         del tokens
         raise ConfigError(
             f"{type(self).__name__} has no attention and therefore no attention patterns; use a "
-            "model of GPTConfig or OneLayerConfig"
+            "model built from GPTConfig or OneLayerConfig"
         )
 
     def forward(

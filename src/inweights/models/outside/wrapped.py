@@ -157,8 +157,9 @@ class Wrapped(ModuleCaller):
         del tokens
         raise ConfigError(
             f"a wrapped {type(self._base[0]).__name__} has no attention patterns that the library "
-            "can read; use a model of GPTConfig or OneLayerConfig. Your own module can return its "
-            "attention weights as the output of a submodule, which hidden(layers=[...]) reads"
+            "can read; use a model built from GPTConfig or OneLayerConfig. Your own module can "
+            "return its attention weights as the output of a submodule, which "
+            "hidden(layers=[...]) reads"
         )
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:

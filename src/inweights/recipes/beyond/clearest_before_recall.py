@@ -101,8 +101,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           (``last``), ``ahead`` (``when`` minus ``first``) and ``faded`` (``last`` minus
           ``best``). Columns: ``graph, architecture, seed, best, when, recall, first,
           last, ahead, faded``.
-        - ``steps``: a row per run and ``what`` (``clearest geometry`` or ``full
-          recall``), with its ``step`` and the step's decimal logarithm, ``log``.
+        - ``steps``: a row per run and value of ``what`` (``clearest geometry`` or
+          ``full recall``), with its ``step`` and the step's decimal logarithm, ``log``.
           Columns: ``graph, architecture, seed, what, step, log``.
         - ``course``: a row per run and step, except step 0, with ρ and recall at this
           step; ``panel`` names the architecture and the graph. Columns: ``graph,

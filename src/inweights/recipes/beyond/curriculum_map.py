@@ -150,10 +150,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           other, success, attribution, error, phase_2``.
         - ``predicted``: the rows of ``table`` that have a prediction. Columns: as in
           ``table``.
-        - ``shown``: a row per run and ``column`` (``success``, ``attribution``, or
-          ``similarity`` for the column ``cosine``), with its ``value``; ``panel`` names
-          the model and the column. Columns: ``model, share, rehearsed, seed, phase_2,
-          column, value, panel``.
+        - ``shown``: a row per run and value of ``column`` (``success``,
+          ``attribution``, or ``similarity`` for the column ``cosine``), with its
+          ``value``; ``panel`` names the model and the column. Columns: ``model, share,
+          rehearsed, seed, phase_2, column, value, panel``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

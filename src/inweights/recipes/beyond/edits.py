@@ -112,8 +112,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``overlap`` (of the keys, the inputs of the MLP's output matrix) and
           ``reached``, over the rank-one edits of all arms and roles. Columns: ``seed,
           correlation``.
-        - ``drawn``: a row per run, method, role and ``what`` (``reached``, ``facts``,
-          ``others``), with its ``share``; ``panel`` names the method and the role.
+        - ``drawn``: a row per run, method, role and value of ``what`` (``reached``,
+          ``facts``, ``others``), with its ``share``; ``panel`` names the method and the
+          role.
           Columns: ``arm, role, method, seed, what, share, panel``.
 
     Raises:

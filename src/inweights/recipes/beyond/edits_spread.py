@@ -160,7 +160,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``silent``: the rows of ``edits`` for edits with the methods ``rank-one`` and
           ``embedding`` that should change no other answer (``follows`` is false),
           except those on the tied cycle. Columns: as in ``edits``.
-        - ``sound``: a row per seed and ``what`` (edited fact and method), with
+        - ``sound``: a row per seed and value of ``what`` (edited fact and method), with
           ``holds``, the share of edits that succeed. There is also a row per seed and
           world (except the cycles), in which ``holds`` is the accuracy on the world's
           facts before the edits. Columns: ``seed, holds, what``.

@@ -47,11 +47,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           correctly whether they are answered; ``identities`` is ``some`` if half of the
           bridges have identities, otherwise ``all or none``. Columns: ``seed, model,
           world, identity, kind, agrees, identities``.
-        - ``by_world``: a row per run and ``forecaster``: the mean predicted accuracy
-          (``expected``), the share of correct answers (``hit``), and their absolute
-          difference (``error``). ``kind`` is ``even`` if the answers of the world are
-          about equally frequent, otherwise ``uneven``. Columns: ``seed, model, world,
-          identity, kind, forecaster, hit, expected, error``.
+        - ``by_world``: a row per run and value of ``forecaster``: the mean predicted
+          accuracy (``expected``), the share of correct answers (``hit``), and their
+          absolute difference (``error``). ``kind`` is ``even`` if the answers of the
+          world are about equally frequent, otherwise ``uneven``. Columns: ``seed,
+          model, world, identity, kind, forecaster, hit, expected, error``.
         - ``auc``: a row per run and predictor, for runs with both correct and wrong
           answers: area under the ROC curve (``auc``), and the position of the predictor
           in the figure, from 1 (``place``). Columns: ``seed, model, world, identity,

@@ -134,8 +134,8 @@ def plan(settings: Settings) -> Plan:
         - Labels of the trials: ``graph`` (the string ``(arms, nodes per path)``: (200,
           5); (1000, 5); (5000, 5)) and ``embeddings`` (``geometry first``: training on
           edges, then on edges and paths with frozen embeddings; and two controls:
-          ``permuted``, as ``geometry first``, but the nodes are permuted in the edges
-          of the first phase; and ``random``, with frozen random embeddings).
+          ``permuted``, as ``geometry first``, except that the nodes are permuted in the
+          edges of the first phase; and ``random``, with frozen random embeddings).
         - Measures: ``places`` (:func:`inweights.probes.stepwise` with ``roles=("edge",
           "reverse_edge", "path")``) and ``navigation``
           (:func:`inweights.probes.navigation`).
@@ -164,8 +164,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             labels are ``graph`` (the string ``(arms, nodes per path)``: (200, 5);
             (1000, 5); (5000, 5)) and ``embeddings`` (``geometry first``: training on
             edges, then on edges and paths with frozen embeddings; and two controls:
-            ``permuted``, as ``geometry first``, but the nodes are permuted in the edges
-            of the first phase; and ``random``, with frozen random embeddings).
+            ``permuted``, as ``geometry first``, except that the nodes are permuted in
+            the edges of the first phase; and ``random``, with frozen random embeddings).
             Accuracies and recall are fractions from 0 to 1.
 
     Returns:
@@ -178,9 +178,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           their own path is the nearest (``nearest``) or is found by a ridge regression
           (``ridge``). Columns: ``graph, embeddings, seed, exact, hardest, trained,
           edges, nearest, ridge, chance``.
-        - ``shown``: a row per run and ``of`` (the column ``hardest``, ``trained``,
-          ``edges`` or ``ridge`` of ``table``), with its ``value``. Columns: ``graph,
-          embeddings, seed, of, value``.
+        - ``shown``: a row per run and value of ``of`` (the column ``hardest``,
+          ``trained``, ``edges`` or ``ridge`` of ``table``), with its ``value``.
+          Columns: ``graph, embeddings, seed, of, value``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -206,9 +206,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           trained, edges, nearest, ridge, chance``.
         - ``read``: a row per run that learns paths after edges. Columns: as in
           ``cells``.
-        - ``shown``: a row per cell, seed and ``what`` (``reach`` or ``predicted``),
-          with its ``value`` for the affine map; ``panel`` names the width and the
-          decay. Columns: ``arms, panel, seed, what, value``.
+        - ``shown``: a row per cell, seed and value of ``what`` (``reach`` or
+          ``predicted``), with its ``value`` for the affine map; ``panel`` names the
+          width and the decay. Columns: ``arms, panel, seed, what, value``.
         - ``profile``: a row per length, seed, ``of`` (``affine map``, ``nearest``,
           ``edges``) and cell at the largest width, with the share as ``value``.
           Columns: ``nodes, cell, seed, of, value``.

@@ -129,11 +129,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             and recall are fractions from 0 to 1.
 
     Returns:
-        - ``order``: a row per run and ``vectors`` (``as they are`` or ``without their
-          mean``): Spearman's ρ between cosine similarity and distance in hops; ``log``
-          is the base-2 logarithm of the number of idle tokens plus 1, and ``panel``
-          names the architecture and the graph. Columns: all columns of ``raw``, plus
-          ``vectors, log, panel``.
+        - ``order``: a row per run and value of ``vectors`` (``as they are`` or
+          ``without their mean``): Spearman's ρ between cosine similarity and distance
+          in hops; ``log`` is the base-2 logarithm of the number of idle tokens plus 1,
+          and ``panel`` names the architecture and the graph. Columns: all columns of
+          ``raw``, plus ``vectors, log, panel``.
         - ``dose``: a row per graph, architecture, seed and vectors, with ``dose``, the
           rank correlation between ρ and the number of idle tokens. Columns: ``graph,
           architecture, seed, vectors, dose``.

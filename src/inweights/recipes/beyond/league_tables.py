@@ -33,13 +33,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``known``: a row per run of a model other than Emb-MLP, with the lowest
           ``accuracy`` over the roles of facts, except two-hop facts. Columns: ``model,
           identity, trained, seed, accuracy``.
-        - ``league``: a row per run and ``hops``: ``composition`` (queries whose hops
-          both occur in two-hop training facts), ``first_unseen``, ``second_unseen`` and
-          ``both_unseen`` (queries whose first hop, second hop or both hops,
-          respectively, occur in no two-hop training fact), ``all`` (mean over all
-          queries) and ``facts`` (the role of facts with the lowest accuracy in the run,
-          except two-hop facts), with ``accuracy``. Columns: ``model, identity, trained,
-          seed, accuracy, hops``.
+        - ``league``: a row per run and value of ``hops``: ``composition`` (queries
+          whose hops both occur in two-hop training facts), ``first_unseen``,
+          ``second_unseen`` and ``both_unseen`` (queries whose first hop, second hop or
+          both hops, respectively, occur in no two-hop training fact), ``all`` (mean
+          over all queries) and ``facts`` (the role of facts with the lowest accuracy in
+          the run, except two-hop facts), with ``accuracy``. Columns: ``model, identity,
+          trained, seed, accuracy, hops``.
         - ``drawn``: a row per run and kind of query (``hops``), sorted for the figure;
           ``panel`` is a string that names the kind of query and whether there are
           identity facts. Columns: ``model, identity, trained, seed, part, role,

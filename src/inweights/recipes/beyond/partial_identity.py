@@ -109,11 +109,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``off``, the absolute error of the mean predicted similarity; and ``gap``, the
           absolute difference of accuracy and fraction. Columns: ``model, fraction,
           seed, cosine, hit, from_facts, agrees, off, gap``.
-        - ``sides``: a row per run and ``chain`` (``with identity`` if the predicted
-          similarity is above .5, otherwise ``without``), with the same means. Columns:
-          ``model, fraction, seed, chain, cosine, hit, from_facts, agrees``.
-        - ``shown``: a row per run and ``column`` (``hit`` or ``cosine``), with its
-          ``value``. Columns: ``model, fraction, seed, from_facts, column, value``.
+        - ``sides``: a row per run and value of ``chain`` (``with identity`` if the
+          predicted similarity is above .5, otherwise ``without``), with the same means.
+          Columns: ``model, fraction, seed, chain, cosine, hit, from_facts, agrees``.
+        - ``shown``: a row per run and value of ``column`` (``hit`` or ``cosine``), with
+          its ``value``. Columns: ``model, fraction, seed, from_facts, column, value``.
         - ``memorised``: a row per run, with the lowest ``accuracy`` over the roles
           (kinds) of facts. Columns: ``model, fraction, seed, accuracy``.
 

@@ -210,10 +210,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``dose``: a row per seed: ``by_ratio``, the rank correlation of ``ratio`` and
           ``half`` over the three initial scales of learned positions (0 if ``half`` is
           the same for all scales). Columns: ``seed, by_ratio``.
-        - ``grid``: a row per run on the grid and ``pairs`` (even or odd distances),
-          with Spearman's ρ between cosine similarity and hops; ``which`` names the
-          model and the condition. Columns: all columns of ``even``, plus ``pairs,
-          which``.
+        - ``grid``: a row per run on the grid and value of ``pairs`` (even or odd
+          distances), with Spearman's ρ between cosine similarity and hops; ``which``
+          names the model and the condition. Columns: all columns of ``even``, plus
+          ``pairs, which``.
     """
     runs = derived_paths.whole(tables["paths"])
     first = tables["share"].filter(pl.col("step") == 0)

@@ -107,10 +107,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             fractions from 0 to 1.
 
     Returns:
-        - ``shares``: a row per run, depth and ``carried`` (``bridge``, ``relation``,
-          ``answer``): the ``share`` of queries for which the state at the last position
-          carries it (:func:`inweights.probes.carries`). Columns: ``head, control, seed,
-          depth, carried, share``.
+        - ``shares``: a row per run, depth and value of ``carried`` (``bridge``,
+          ``relation``, ``answer``): the ``share`` of queries for which the state at the
+          last position carries it (:func:`inweights.probes.carries`). Columns: ``head,
+          control, seed, depth, carried, share``.
         - ``places``: the rows of ``carries`` for models that are not controls. Columns:
           all columns of ``carries``.
         - ``after``: a row per run, with the largest share of each kind over all states

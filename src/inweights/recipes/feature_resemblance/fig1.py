@@ -154,8 +154,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           all columns of ``cosines``, plus ``foretold, error``.
         - ``final_loss``: a row per run, with the training loss that was recorded last.
           Columns: ``model, seed, loss``.
-        - ``shown``: a row per run, depth and ``pairs`` (``same label``; ``other label,
-          absolute``; ``same label, predicted``), with ``cosine``, for the figure.
+        - ``shown``: a row per run, depth and value of ``pairs`` (``same label``;
+          ``other label, absolute``; ``same label, predicted``), with ``cosine``, for
+          the figure.
           Columns: ``model, seed, depth, pairs, cosine``.
 
     Raises:

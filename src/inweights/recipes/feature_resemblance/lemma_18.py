@@ -83,9 +83,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``nearness``: a row per seed, with ``ratio``, the mean distance of the widest
           network (over layers and the three distances) divided by the mean distance of
           the narrowest. Columns: ``seed, ratio``.
-        - ``shown``: a row per width, layer, seed and ``what`` (``length``, ``same
-          label`` or ``other label``), with the distance as ``value``. Columns: ``width,
-          layer, seed, what, value``.
+        - ``shown``: a row per width, layer, seed and value of ``what`` (``length``,
+          ``same label`` or ``other label``), with the distance as ``value``. Columns:
+          ``width, layer, seed, what, value``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

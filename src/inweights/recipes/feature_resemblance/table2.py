@@ -118,9 +118,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           (``similarity`` minus ``other``) and ``gain`` (``success`` minus ``chance``).
           Columns: ``condition, seed, success, recall, chance, similarity, other,
           contrast, gain``.
-        - ``shown``: a row per run and ``column`` (success, recall, similarity and
-          contrast, with the names that the figure shows), with its ``value``. Columns:
-          ``condition, seed, column, value``.
+        - ``shown``: a row per run and value of ``column`` (success, recall, similarity
+          and contrast, with the names that the figure shows), with its ``value``.
+          Columns: ``condition, seed, column, value``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -138,9 +138,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``shown``: a row per course, seed, ``what`` (``measured``, or ``published``
           with ``seed`` -1) and ``column`` (``similarity`` or ``success``), with its
           ``value``. Columns: ``course, seed, what, column, value``.
-        - ``grid``: a row per setting, seed and ``column`` (``cosine`` or ``success``),
-          with its ``value``, for the course AS, including the setting ``as in the
-          table``. Columns: ``setting, seed, column, value``.
+        - ``grid``: a row per setting, seed and value of ``column`` (``cosine`` or
+          ``success``), with its ``value``, for the course AS, including the setting
+          ``as in the table``. Columns: ``setting, seed, column, value``.
         - ``extremes``: a row per seed: ``least_success``, the smallest success of AS
           over all settings, and ``matching``, the number of settings whose similarity
           is within 0.03 of the printed one and whose success is at most 0.05. Columns:

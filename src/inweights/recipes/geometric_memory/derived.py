@@ -47,8 +47,8 @@ def judged(
 def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return the energy in the first and in the top eigenspaces, and the energy expected by chance.
 
-    The top eigenspaces are the first eigenspaces, as many as are needed for a total of
-    at least two dimensions: one eigenspace for the star (three dimensions), the grid
+    The top eigenspaces are the smallest number of leading eigenspaces that together
+    have at least two dimensions: one eigenspace for the star (three dimensions), the grid
     and the cycle (two dimensions each), and two eigenspaces of one dimension each for
     the irregular graph.
 

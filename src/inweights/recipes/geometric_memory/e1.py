@@ -131,9 +131,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           easiest_last, trained, chance, best, recall, root``.
         - ``learnt``: the same columns for runs with trained embeddings. Columns: as in
           ``frozen``.
-        - ``curves``: a row per run, step and ``series`` (``hardest token, held out`` or
-          ``exact match, trained``), with its ``accuracy``. Columns: ``embeddings, seed,
-          step, series, accuracy``.
+        - ``curves``: a row per run, step and value of ``series`` (``hardest token, held
+          out`` or ``exact match, trained``), with its ``accuracy``. Columns:
+          ``embeddings, seed, step, series, accuracy``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

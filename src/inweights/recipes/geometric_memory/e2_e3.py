@@ -159,9 +159,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the bits of geometric storage; ``few`` and ``many``, the number of dimensions
           divided by the number of arms, for the stars with the fewest and with the most
           arms. Columns: ``seed, growth, most, few, many``.
-        - ``squeezed``: a row per star and ``embedding`` (``dimensions``, or ``arms``,
-          the dimensions of an embedding that is not squeezed), with its number as
-          ``value``. Columns: ``seed, nodes, embedding, value``.
+        - ``squeezed``: a row per star and value of ``embedding`` (``dimensions``, or
+          ``arms``, the dimensions of an embedding that is not squeezed), with its
+          number as ``value``. Columns: ``seed, nodes, embedding, value``.
         - ``sparse``: the rows of ``costs`` of the cycle and the path-star, with
           ``storage`` (a string that states the number of directions and whether storage
           is tied) and ``panel`` (graph and measure). Columns: all columns of ``costs``,

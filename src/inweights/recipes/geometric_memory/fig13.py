@@ -28,7 +28,7 @@ _PHASE = iw.learners.in_context_star().phases[0]
 
 
 class InContextTraining(iw.Config):
-    """Settings of a world of graphs in context, and of training on this world.
+    """Settings of a world whose graphs are given in the context, and of training on it.
 
     A value of the wrong type raises a ``ConfigError``; ranges are checked when the
     config is used.

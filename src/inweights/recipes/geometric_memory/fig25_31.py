@@ -231,9 +231,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           seed, spearman, null_mean, null_low, null_high, p, geometry, size``.
         - ``correlations``: the rows of ``correlation``, and rows whose ``setting`` is
           ``random vectors``. Columns: as in ``correlation``, plus ``graph``.
-        - ``margins``: a row per run in each condition and ``neighbour`` (``largest
-          neighbour`` or ``smallest neighbour``, by logit), with the margin of this
-          neighbour over other nodes. Columns: all columns of ``margin``, plus
+        - ``margins``: a row per run in each condition and value of ``neighbour``
+          (``largest neighbour`` or ``smallest neighbour``, by logit), with the margin
+          of this neighbour over other nodes. Columns: all columns of ``margin``, plus
           ``neighbour``.
         - ``zigzags``: a row per run: the share of the energy in the eigenspaces of
           negative eigenvalues (``zigzag``). Columns: ``setting, seed, zigzag, bottom,

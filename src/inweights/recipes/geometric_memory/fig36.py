@@ -88,9 +88,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             with frozen embeddings).
 
     Returns:
-        - ``curves``: a row per run, step and ``series`` (exact match and hardest token
-          on held-out leaves, exact match on training leaves, recall of edges), with its
-          ``value``. Columns: ``graph, condition, seed, step, series, value``.
+        - ``curves``: a row per run, step and value of ``series`` (exact match and
+          hardest token on held-out leaves, exact match on training leaves, recall of
+          edges), with its ``value``. Columns: ``graph, condition, seed, step, series,
+          value``.
         - ``final``: a row per run at its last step: the accuracies ``hardest`` (on the
           hardest token of held-out paths, which is the first after the root), ``exact``
           (share of held-out paths that are entirely correct), ``easiest_last`` (on the

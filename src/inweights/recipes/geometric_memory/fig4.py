@@ -101,8 +101,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``matrix``: a row per leaf and first node, the first 18 of each, for the first
           seed; ``panel`` names the graph and the condition, for a heat-map. Columns:
           all columns of ``cosines``, plus ``panel``.
-        - ``pairs``: a row per run and ``arm`` (``own`` or ``others``), with the mean
-          ``cosine``. Columns: ``graph, condition, seed, arm, cosine``.
+        - ``pairs``: a row per run and value of ``arm`` (``own`` or ``others``), with
+          the mean ``cosine``. Columns: ``graph, condition, seed, arm, cosine``.
 
     Raises:
         KeyError: A required table is missing from ``tables``.

@@ -204,8 +204,8 @@ class PathStarTraining(iw.Config):
             how: ``interleaved`` (edges and paths together), ``random`` (the same with
                 frozen embeddings), ``edges first`` (edges, then edges and paths),
                 ``geometry first`` (as ``edges first``, but embeddings are frozen in the
-                second phase), ``permuted`` (as ``geometry first``, but the nodes are
-                permuted in the edges of the first phase), ``two phases`` (edges, then
+                second phase), ``permuted`` (as ``geometry first``, except that the nodes
+                are permuted in the edges of the first phase), ``two phases`` (edges, then
                 paths alone) or ``edges alone``.
             loss: ``full path`` (the default; loss over all tokens of a path) or ``first
                 token`` (only over the hardest token, the first after the root).

@@ -118,7 +118,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           more hops (:func:`~.derived.far_correlation`); ``all_size`` and ``far_size``
           are the absolute values of the first two. Columns: ``graph, architecture,
           seed, all, far, near, drop, all_size, far_size``.
-        - ``pairs``: a row per run and ``pairs`` (``all`` or ``far``), with the
+        - ``pairs``: a row per run and value of ``pairs`` (``all`` or ``far``), with the
           correlation ``rho``. Columns: ``graph, architecture, seed, pairs, rho``.
         - ``by_hops``: a row per run and distance (``hops``), with the mean cosine.
           Columns: ``graph, architecture, seed, hops, cosine``.

@@ -101,8 +101,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``alignment``: a row per run, place in the prompt and layer, with
           ``compared``, the two prompts whose states are compared, in symbols for the
           figure. Columns: all columns of the measured ``alignment``, plus ``compared``.
-        - ``by_model``: a row per run and ``place`` (``first_hop`` or ``query``), with
-          the means over the blocks of ``cosine``, ``contrast`` and ``nearest``.
+        - ``by_model``: a row per run and value of ``place`` (``first_hop`` or
+          ``query``), with the means over the blocks of ``cosine``, ``contrast`` and
+          ``nearest``.
           Columns: ``model, seed, place, cosine, contrast, nearest``.
         - ``known``: a row per run, with the accuracy on the compositions, and with
           ``recall``, the lowest accuracy of the run over the roles (kinds) of facts.

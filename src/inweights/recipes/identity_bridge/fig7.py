@@ -114,12 +114,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             :func:`~inweights.recipes.identity_bridge.common.trial`).
 
     Returns:
-        - ``curves``: a row per run, step and ``series`` (``accuracy``: on compositions;
-          ``recall``: the lowest accuracy over the roles of facts; ``alignment at r1``
-          and ``alignment at r2``: the share of subjects whose own bridge is nearest,
-          averaged over the blocks; ``memory a → c``: the share of the prompts ``(a,
-          r2)`` that lead to an object of their subject), with its ``value``. Columns:
-          ``model, seed, step, series, value``.
+        - ``curves``: a row per run, step and value of ``series`` (``accuracy``: on
+          compositions; ``recall``: the lowest accuracy over the roles of facts;
+          ``alignment at r1`` and ``alignment at r2``: the share of subjects whose own
+          bridge is nearest, averaged over the blocks; ``memory a → c``: the share of
+          the prompts ``(a, r2)`` that lead to an object of their subject), with its
+          ``value``. Columns: ``model, seed, step, series, value``.
         - ``film_curves``: the curves of the model that the animation shows. Columns: as
           in ``curves``.
         - ``leads``: a row per run, with the half-time of each series (the first step at

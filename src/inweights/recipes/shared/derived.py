@@ -250,7 +250,7 @@ def at_the_end(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Return the rows of the last step of each run.
 
     Args:
-        table: A row per run and ``step``.
+        table: A row per run and value of ``step``.
         keys: Names of the columns that identify the runs, which may end at different
             steps.
 
@@ -267,7 +267,7 @@ def first_step(
     """Return the first step at which a column of each run reaches a value.
 
     Args:
-        table: A row per run and ``step``.
+        table: A row per run and value of ``step``.
         column: Name of the column that is compared with ``least``.
         keys: Names of the columns that identify the runs.
         least: Value that the column has to reach or exceed; by default 0.5.

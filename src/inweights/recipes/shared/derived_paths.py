@@ -71,13 +71,13 @@ def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.Da
         half: Smallest accuracy at which a token is regarded as learnt; by default 0.5.
 
     Returns:
-        A row per run and ``place``, with the columns ``keys``; ``step``, at which this
-        token is learnt; and four columns with the same value in all rows of a run:
-        ``order``, the rank correlation of ``step`` and place, which is −1 for a reverse
-        cascade (the last token first), 1 for a cascade from the root, and NaN if all
-        tokens are learnt at the same step; ``hardest`` and ``last``, the steps of the
-        first and the last token; and ``lead``, ``last`` minus ``hardest``, which is
-        negative if the last token is learnt first.
+        A row per run and value of ``place``, with the columns ``keys``; ``step``, at
+        which this token is learnt; and four columns with the same value in all rows of
+        a run: ``order``, the rank correlation of ``step`` and place, which is −1 for a
+        reverse cascade (the last token first), 1 for a cascade from the root, and NaN
+        if all tokens are learnt at the same step; ``hardest`` and ``last``, the steps
+        of the first and the last token; and ``lead``, ``last`` minus ``hardest``, which
+        is negative if the last token is learnt first.
     """
     held = paths.filter(pl.col("part") == "queries", pl.col("place") > 0)
     reached = pl.col("step").filter(pl.col("accuracy") >= half).min()
@@ -162,8 +162,8 @@ def path_ends(tables: dict[str, pl.DataFrame], keys: Sequence[str]) -> pl.DataFr
 
     Args:
         tables: Two tables, keyed by name: ``places``, from
-            :func:`inweights.probes.stepwise`, with a row per run, role, part and
-            ``place`` (index of the token in the answer, from 0); and ``navigation``,
+            :func:`inweights.probes.stepwise`, with a row per run, role, part and value
+            of ``place`` (index of the token in the answer, from 0); and ``navigation``,
             from :func:`inweights.probes.navigation`.
         keys: Names of the columns that identify the runs.
 

@@ -95,9 +95,10 @@ class Bands:
         return found
 
     def sizes(self, seed: int, cut: float | None = None) -> Float[Floats, " B"]:
-        """Estimate the number of the graph's eigenvalues in every band, from random vectors.
+        """Estimate the number of the graph's eigenvalues in each band, using random vectors.
 
-        A band is an interval between the extreme eigenvalues of the negative Laplacian.
+        The bands divide the range between the smallest and the largest eigenvalue of
+        the negative Laplacian.
 
         Args:
             seed: Root seed of the random vectors.

@@ -91,8 +91,8 @@ def untied_storage(
             ``[N, N]`` (``N`` nodes).
 
     Returns:
-        ``V`` (of given nodes, one-hot) and ``U`` (of predicted nodes, a copy of
-        ``Aᵀ``), each ``[N, N]``.
+        ``V``, the one-hot embeddings of the given nodes, and ``U``, the embeddings of
+        the predicted nodes, which are a copy of ``Aᵀ``; each ``[N, N]``.
 
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1.

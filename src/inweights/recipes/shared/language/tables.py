@@ -144,9 +144,9 @@ def rises(
             relation with the subject); by default ``composition``.
 
     Returns:
-        A row per run and ``set`` (``D_correct``, ``D_partial`` or ``D_incorrect``, see
-        :func:`both_times`), with the columns ``labels``, ``seed``, ``set`` and four
-        means over the questions:
+        A row per run and value of ``set`` (``D_correct``, ``D_partial`` or
+        ``D_incorrect``, see :func:`both_times`), with the columns ``labels``, ``seed``,
+        ``set`` and four means over the questions:
 
         - ``decades``: decimal logarithm of the factor by which training increases the
           answer's probability.
