@@ -121,8 +121,9 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
     listed.add_column(no_wrap=True)
     measured = any(claim.measured is not None for claim in results)
     rows = [_cells(claim, measured) for claim in results]
-    for style in ("bold", "dim") if measured else ():
-        listed.add_column(no_wrap=True, justify="right" if style == "bold" else "left")
+    if measured:
+        listed.add_column(no_wrap=True, justify="right")
+        listed.add_column(no_wrap=True)
     listed.add_column(overflow="fold")
     widths = [
         max(len(cell) for cell in column) + 1 for column in zip(*rows, strict=True)
