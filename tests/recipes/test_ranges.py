@@ -102,14 +102,6 @@ def test_a_value_outside_of_its_range_is_refused_before_training(
         recipe.plan(changed(settings, path, wrong))
 
 
-def test_all_recipes_plan_with_the_settings_of_every_scale() -> None:
-    """The refusals above concern the value: the settings themselves are valid."""
-    for name in recipe_names():
-        recipe = get_recipe(name)
-        for settings in recipe.scales.values():
-            recipe.plan(settings)
-
-
 class Numbers(Config):
     """One field for each type of number that has a range."""
 

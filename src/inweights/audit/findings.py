@@ -101,8 +101,8 @@ def _bridges(audit: Audit) -> Iterator[Finding]:
         "act",
         f"{lacking:,} of {audit.bridges.height:,} bridges have no identity statement",
         f"{few}`inweights augment --strategy identities` states b → b for every bridge. It helps "
-        "models trained from scratch; in a pretrained model, it changed the accuracy of two-hop "
-        f"questions by {PRETRAINED}.",
+        "models trained from scratch; in a pretrained model, it changed the accuracy "
+        f"of two-hop questions by {PRETRAINED}.",
     )
 
 

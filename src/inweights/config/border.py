@@ -134,7 +134,7 @@ def as_json(value: Any) -> Any:
 
 
 def as_lists(value: Any) -> Any:
-    """Return a value whose arrays are lists and whose paths are strings, for a field of a config.
+    """Return a value for a config's field: arrays become lists, and paths strings.
 
     Arrays, series and ranges become lists, also within lists, tuples and dictionaries.
     Tuples remain tuples.

@@ -148,7 +148,7 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
 
 
 def _cells(claim: ClaimResult, measured: bool) -> list[Text]:
-    """Return the mark of the verdict and, if ``measured``, the measured value and the target."""
+    """Return the verdict's mark and, if ``measured``, measured value and target."""
     cells = [Text(MARKS[claim.verdict], style=COLOURS[claim.verdict])]
     if measured:
         value = "" if claim.measured is None else f"{claim.measured:.3g}"
@@ -157,7 +157,7 @@ def _cells(claim: ClaimResult, measured: bool) -> list[Text]:
 
 
 def _body(claim: ClaimResult, once: bool) -> Text:
-    """Return a claim's sentence with its notes; ``once`` leaves out why it is not judged."""
+    """Return a claim's sentence and notes; ``once`` omits why it is not judged."""
     body = Text(claim.text)
     if claim.needed:
         body.append(f" (about {claim.needed} seeds would decide it)", style="dim")

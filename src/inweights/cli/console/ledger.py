@@ -128,8 +128,9 @@ def settled(done: Sequence[Settled]) -> None:
         err.print(said + (f"; {one.why}" if one.why else ""))
     if not done:
         err.print(
-            "no seeds were added: no claim is undecided in the stored runs (with --into, in these "
-            "results); to run a recipe for the first time: 'inweights run RECIPE'"
+            "no seeds were added: no claim is undecided in the stored runs "
+            "(with --into, in these results); to run a recipe for the first time: "
+            "'inweights run RECIPE'"
         )
 
 

@@ -186,7 +186,7 @@ def _check_numbers(table: pl.DataFrame, column: str, hint: str) -> None:
 
 
 def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
-    """Return how many runs of a score diverged; 0 if rows cannot be assigned to individual runs."""
+    """Return the number of a score's runs that diverged; 0 if its rows are not per run."""
     import polars as pl
 
     runs = diverged_runs(tables)

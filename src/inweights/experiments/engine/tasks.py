@@ -167,7 +167,7 @@ class LearnTask:
 
     @property
     def title(self) -> str:
-        """Short description, such as ``8 × gpt``: the number of runs and the first run's labels."""
+        """Number of runs, and labels of the first run, such as ``8 × gpt``."""
         words = in_words(self.runs[0].trial.labels)
         return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
 
@@ -180,7 +180,7 @@ class LearnTask:
 
     @property
     def learner(self) -> Learner:
-        """Learner of the first run; all learners are equal up to learning rate and weight decay."""
+        """Learner of the first run; the learners differ at most in rate and weight decay."""
         return self.runs[0].trial.learner
 
     @property

@@ -141,8 +141,8 @@ class Study:
             return Plan(computations=made)
         if self.replicated:
             raise ConfigError(
-                "'replicated' applies only to functions that take all seeds at once; leave it out, "
-                "since the models of all seeds of a world are always trained together"
+                "'replicated' applies only to functions that take all seeds at once; leave "
+                "it out, since the models of all seeds of a world are trained together"
             )
         from inweights.probes import accuracy
 
